@@ -1,0 +1,1 @@
+"""What survives a compaction, measured on real transcripts by string presence, without a model."""
