@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Install the Claude Code clients that the end-to-end tests drive, each at a pinned version.
 
-    python tools/get_client.py            # both
+    python tools/get_client.py            # both (about 240 MB and 385 MB)
     python tools/get_client.py npm        # the native client from npm
-    python tools/get_client.py sdk        # the client bundled in the Python Agent SDK (large)
+    python tools/get_client.py sdk        # the client bundled in the Python Agent SDK
     python tools/get_client.py --list     # what is installed, nothing is fetched
 
 Standard library only. Each version lives in its own directory of the cache
@@ -73,18 +73,19 @@ def clients() -> list[Client]:
 
 
 def find_npm(directory: Path) -> Path | None:
-    """The command npm links; it runs only if the platform's native package came along."""
-    command = directory / "node_modules" / ".bin" / "claude"
-    return command if runs(command) else None
+    """The native program in the platform's own package.
+
+    npm's link is not used: it is a stub as long as the install script was not allowed to run.
+    """
+    found = sorted((directory / "node_modules" / "@anthropic-ai").glob("claude-code-*/claude"))
+    return next((command for command in found if runs(command)), None)
 
 
 def fetch_npm(directory: Path) -> None:
     """`npm install` of the pinned version into a directory of its own."""
     directory.mkdir(parents=True, exist_ok=True)
-    run(
-        ["npm", "install", "--no-audit", "--no-fund", "--no-save", "--prefix", str(directory)]
-        + [f"{NPM_PACKAGE}@{NPM_VERSION}"]
-    )
+    wanted = f"{NPM_PACKAGE}@{NPM_VERSION}"
+    run(["npm", "install", "--no-audit", "--no-fund", "--no-save", "--prefix", str(directory), wanted])
 
 
 def find_sdk(directory: Path) -> Path | None:
@@ -96,10 +97,9 @@ def find_sdk(directory: Path) -> Path | None:
 def fetch_sdk(directory: Path) -> None:
     """`pip install --target` of the pinned SDK without its dependencies: only the file is wanted."""
     directory.mkdir(parents=True, exist_ok=True)
-    run(
-        [sys.executable, "-m", "pip", "install", "--no-deps", "--no-compile", "--upgrade", "--quiet"]
-        + ["--no-cache-dir", "--target", str(directory), f"{SDK_PACKAGE}=={SDK_VERSION}"]
-    )
+    options = ["--no-deps", "--no-compile", "--no-cache-dir", "--upgrade", "--quiet"]
+    wanted = f"{SDK_PACKAGE}=={SDK_VERSION}"
+    run([sys.executable, "-m", "pip", "install", *options, "--target", str(directory), wanted])
     command = directory / "claude_agent_sdk" / "_bundled" / "claude"
     if command.is_file():
         command.chmod(command.stat().st_mode | 0o111)

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any
+from typing import IO, Any, Self
 
 from .home import Home
 from .tui import Tui
@@ -126,7 +126,7 @@ class Running:
         """SIGTERM to the client alone: SessionEnd hooks still run."""
         self.process.terminate()
 
-    def __enter__(self) -> Running:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(

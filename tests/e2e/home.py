@@ -58,18 +58,21 @@ class Home:
     """A fresh user: nothing of the machine's own user reaches the client.
 
     The directory's name is short, so that sockets below it keep under the 108 bytes of a path.
+    With `config_elsewhere` the client's files are not in `~/.claude` but in CLAUDE_CONFIG_DIR.
     """
 
-    def __init__(self, api_url: str) -> None:
+    def __init__(self, api_url: str, *, config_elsewhere: bool = False) -> None:
         self.root = Path(tempfile.mkdtemp(prefix="em-")).resolve()
         self.home = self.root / "home"
         self.project = self.root / "project"
-        self.config = self.home / ".claude"
+        self.config = self.root / "config" if config_elsewhere else self.home / ".claude"
         self.notes = self.root / "notes"
         for directory in (self.home, self.project, self.config, self.notes):
             directory.mkdir()
         self.api_url = api_url
         self.extra_env: dict[str, str] = {}
+        if config_elsewhere:
+            self.extra_env["CLAUDE_CONFIG_DIR"] = str(self.config)
         self._trust()
 
     def _trust(self) -> None:
@@ -80,7 +83,8 @@ class Home:
             "customApiKeyResponses": {"approved": [API_KEY[-20:]], "rejected": []},
             "projects": {str(self.project): {"hasTrustDialogAccepted": True}},
         }
-        (self.home / ".claude.json").write_text(json.dumps(state))
+        place = self.config if "CLAUDE_CONFIG_DIR" in self.extra_env else self.home
+        (place / ".claude.json").write_text(json.dumps(state))
 
     @property
     def env(self) -> dict[str, str]:

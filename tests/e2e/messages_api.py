@@ -13,14 +13,13 @@ speaks of the conversation alone.
 from __future__ import annotations
 
 import contextlib
+import json
 import threading
 import time
 from collections.abc import Callable, Iterable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any
-
-import json
 
 from .answers import Answer, Step, say
 from .recorded import Kind, Request, classify
@@ -49,7 +48,7 @@ class MessagesApi:
         subagents: Iterable[Step] = (),
         summary: Step | str = DEFAULT_SUMMARY,
     ) -> None:
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._changed = threading.Condition(self._lock)
         self._steps: dict[Kind, list[Step]] = {"main": [], "subagent": list(subagents)}
         self.otherwise: Step = otherwise or say("All right.")
@@ -70,6 +69,11 @@ class MessagesApi:
             steps = ()
         with self._lock:
             self._steps["main"] = list(steps)
+
+    def script_subagents(self, steps: Iterable[Step]) -> None:
+        """Replace what is left of the subagents' script (one script for all of them, in order)."""
+        with self._lock:
+            self._steps["subagent"] = list(steps)
 
     def then(self, *steps: Step) -> None:
         """Append steps to the script of the main line."""
@@ -231,8 +235,8 @@ class _Handler(BaseHTTPRequestHandler):
             if self.api.closing.is_set():
                 break
         if answer.error is not None:
-            status, kind, message = answer.error
-            self._json(status, error_body(kind, message), answer.headers)
+            status, kind, words = answer.error
+            self._json(status, error_body(kind, words), answer.headers)
             return
         message = message_body(body, answer)
         if not body.get("stream"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from .answers import Answer, Tool, call, read
 from .recorded import Request
@@ -17,12 +17,11 @@ _READ = re.compile(
 
 
 def handoffs_in(request: Request) -> list[str]:
-    """Every handoff the model sees in a request: the text from its header to the end of its block."""
-    return [
-        part.text[part.text.index(HANDOFF_HEADER) :]
-        for part in request.seen
-        if HANDOFF_HEADER in part.text and part.where == "text"
-    ]
+    """Every handoff the model sees in a request, oldest first: each from its header to the next
+    header or the end of the text it stands in. Texts that came out of tools do not count.
+    """
+    texts = [part.text for part in request.seen if part.where == "text"]
+    return [HANDOFF_HEADER + rest for text in texts for rest in text.split(HANDOFF_HEADER)[1:]]
 
 
 def planned_reads(handoff: str) -> list[Tool]:
@@ -39,24 +38,27 @@ def planned_reads(handoff: str) -> list[Tool]:
 
 @dataclass
 class FollowPlan:
-    """A script step. If the request carries a handoff it answers with the Read calls of the newest
-    one's plan, at most `together` per answer; else it passes the request on. `issued` collects them.
+    """A script step. If the newest handoff in the request was not followed yet, it answers with the
+    Read calls of its plan, at most `together` per answer; else it passes the request on.
+    `issued` collects the calls.
     """
 
     together: int = 100
     issued: list[Tool] = field(default_factory=list)
-    _left: list[Tool] | None = None
+    _followed: set[str] = field(default_factory=set)
+    _left: list[Tool] = field(default_factory=list)
 
     def __call__(self, request: Request) -> Answer | None:
-        if self._left is None:
-            found = handoffs_in(request)
-            self._left = planned_reads(found[-1]) if found else []
+        found = handoffs_in(request)
+        if not self._left and found and found[-1] not in self._followed:
+            self._followed.add(found[-1])
+            self._left = planned_reads(found[-1])
         if not self._left:
             return None
         now, self._left = self._left[: self.together], self._left[self.together :]
         self.issued.extend(now)
         answer = call(*now, text="Reading the session's record first.")
-        return Answer(answer.text, answer.tools, stay=bool(self._left))
+        return replace(answer, stay=bool(self._left))
 
 
 def follow_plan(together: int = 100) -> FollowPlan:

@@ -68,8 +68,7 @@ class Request:
 def texts_of(body: dict[str, Any]) -> Iterator[Seen]:
     """Every text the model sees in a request body, in order, tools' descriptions left out."""
     if body.get("system"):
-        for text in _content(body["system"], "system", "system"):
-            yield text
+        yield from _content(body["system"], "system", "system")
     for message in body.get("messages", ()):
         yield from _content(message["content"], message["role"], "text")
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tools.get_client import clients
+
 from .answers import Answer, Step, Tool, bash, call, say
 from .client import Client
+from .home import Home
 from .messages_api import MessagesApi
 
 
@@ -64,3 +68,20 @@ def record_session(
         session_id = stream.session_id
         stream.finish()
     return Recording(session_id, client.home.transcript(session_id), results)
+
+
+@contextmanager
+def laboratory(version: str = "2.1.197") -> Iterator[tuple[Client, MessagesApi]]:
+    """A client in a fresh home with its API, for use outside of tests (benches, fixtures).
+
+    Run from the repository's root. Raises FileNotFoundError when the version is not installed.
+    """
+    path = next((pinned.path() for pinned in clients() if pinned.version == version), None)
+    if path is None:
+        raise FileNotFoundError(f"client {version} is not installed: run tools/get_client.py")
+    with MessagesApi() as api:
+        home = Home(api.url)
+        try:
+            yield Client(version, path, home), api
+        finally:
+            home.close()

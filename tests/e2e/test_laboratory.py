@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from .answers import bash, call, prompt_too_long, rate_limited, say
+from .answers import agent, bash, call, prompt_too_long, rate_limited, read, say
 from .client import Client
-from .home import wait_until
+from .home import Home, wait_until
 from .messages_api import MessagesApi
+from .plan import HANDOFF_HEADER, follow_plan, handoffs_in
 from .recording import record_session, turn
 
 pytestmark = pytest.mark.e2e
@@ -75,6 +77,18 @@ def test_a_prompt_too_long_compacts_and_goes_on(client: Client, api: MessagesApi
     result = client.run("Work until too long", skip_permissions=True)
     assert result.text == "Through.", result.stderr
     assert [note.event for note in client.home.hook_notes()] == ["PreCompact:auto", "PostCompact:auto"]
+
+
+def test_the_clients_files_can_live_elsewhere(client: Client, api: MessagesApi) -> None:
+    home = Home(api.url, config_elsewhere=True)
+    try:
+        home.note_hooks("Stop")
+        result = replace(client, home=home).run("Where do you write?")
+        assert home.transcript(result.session_id).is_relative_to(home.root / "config")
+        assert [note.event for note in home.hook_notes()] == ["Stop"]
+        assert not (home.home / ".claude").exists()
+    finally:
+        home.close()
 
 
 def test_a_rate_limit_is_waited_out(client: Client, api: MessagesApi) -> None:
@@ -149,7 +163,76 @@ def test_kill_9_in_a_tool_leaves_the_call_without_a_result(client: Client, api: 
     assert "tool_result" not in transcript.read_text()
     api.script([say("Picked up.")])
     assert client.run("Go on", resume=transcript.stem).text == "Picked up."
-    assert not [part for part in api.main[-1].seen if part.where == "tool_use"]
+    calls = [part for part in api.main[-1].seen if part.where == "tool_use"]
+    assert len(calls) == len(api.main[-1].tool_results()), "2.1.197 drops the call, 2.1.332 answers it"
+
+
+def test_a_model_that_follows_a_plan_reads_outside_the_project(client: Client, api: MessagesApi) -> None:
+    bottle = client.home.home / ".endless" / "bottle.md"
+    bottle.parent.mkdir()
+    bottle.write_text("".join(f"line {number} of the bottle\n" for number in range(1, 301)))
+    reads = [f'Read(file_path="{bottle}", offset={start}, limit=100)' for start in (201, 101, 1)]
+    client.home.allow("Read(~/.endless/**)")
+    client.home.note_hooks(
+        "SessionStart:compact",
+        says={"SessionStart:compact": "\n".join([HANDOFF_HEADER, "Read these:", *reads])},
+    )
+    plan = follow_plan(together=2)
+    api.script([call(bash("echo one")), call(bash("echo two")).full(), plan, say("I know it all again.")])
+    result = client.run("Work until full")
+    assert result.text == "I know it all again.", result.stderr
+    assert [tool.input["offset"] for tool in plan.issued] == [201, 101, 1]
+    results = "".join(part.text for part in api.main[-1].tool_results())
+    assert all(results.count(f"line {number} of the bottle") == 1 for number in range(1, 301))
+    assert len(handoffs_in(api.after_compaction())) == 1
+    assert api.steps_left == 0
+
+
+def test_a_plan_is_not_permitted_without_a_rule(client: Client, api: MessagesApi) -> None:
+    bottle = client.home.home / "bottle.md"
+    bottle.write_text("secret line\n")
+    api.script([call(read(bottle)), say("Not allowed.")])
+    client.run("Read it")
+    assert "haven't granted it" in api.main[-1].tool_results()[0].text
+
+
+def test_a_subagent_is_told_from_the_main_line(client: Client, api: MessagesApi) -> None:
+    api.script([call(agent("Count the herons")), say("Started."), say("Finished.")])
+    api.script_subagents([call(bash("echo heron")), say("One heron.")])
+    client.run("Send somebody", skip_permissions=True)
+    assert len(api.subagent) == 2
+    assert all("Count the herons" in request.conversation for request in api.subagent)
+    assert "One heron." in api.main[-1].conversation
+
+
+def test_the_interactive_client_asks_and_resumes(client: Client, api: MessagesApi, terminal: None) -> None:
+    first = record_session(client, api, [turn("remember the heron", end="Noted.")])
+    api.script([say("It was the heron.")])
+    client.home.note_hooks("SessionEnd", "SessionStart")
+    seen = len(api.main)
+    with client.tui(resume=first.session_id) as tui:
+        tui.wait_for("remember the heron")
+        tui.ready().enter("what was it?")
+        tui.wait_for("It was the heron.")
+        tui.keys("C-u")
+        tui.leave()
+    assert api.main[seen].count("remember the heron") == 1
+    assert [n.event for n in client.home.hook_notes()] == [
+        "SessionStart:resume",
+        "SessionEnd:prompt_input_exit",
+    ]
+
+
+def test_kill_9_of_the_interactive_client_runs_no_session_end(
+    client: Client, api: MessagesApi, terminal: None
+) -> None:
+    client.home.note_hooks("SessionEnd", "SessionStart")
+    with client.tui() as tui:
+        tui.ready()
+        wait_until(lambda: client.home.hook_notes("SessionStart"), 10, "the start hook")
+        tui.kill9()
+        assert not tui.alive
+    assert [n.event for n in client.home.hook_notes()] == ["SessionStart:startup"]
 
 
 def test_compact_typed_into_the_terminal(client: Client, api: MessagesApi, terminal: None) -> None:

@@ -85,14 +85,14 @@ class Tui:
         """Press keys by tmux's names: Enter, Escape, C-c, Up ..."""
         self._tmux("send-keys", "-t", "client", *names)
 
-    def type(self, text: str) -> None:
+    def write(self, text: str) -> None:
         """Type text into the prompt and wait until it stands there. No Enter."""
         self._tmux("send-keys", "-t", "client", "-l", text)
         self.wait_for(text[-40:].splitlines()[-1])
 
     def enter(self, text: str) -> None:
         """Type a line and press Enter."""
-        self.type(text)
+        self.write(text)
         self.keys("Enter")
 
     def kill9(self) -> None:

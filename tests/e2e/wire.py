@@ -71,7 +71,7 @@ def sse_events(message: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
 
 def _block_events(index: int, block: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
     if block["type"] == "text":
-        empty = {"type": "text", "text": ""}
+        empty: dict[str, Any] = {"type": "text", "text": ""}
         delta = {"type": "text_delta", "text": block["text"]}
     else:
         empty = {**block, "input": {}}
