@@ -1,0 +1,56 @@
+"""The product as the benches use it: the only place that knows its names.
+
+Modules are imported when first needed, so that the baselines run while a part is missing.
+"""
+
+import importlib
+import sys
+from pathlib import Path
+from typing import Any
+
+NEEDED = ("endless_mode.store", "endless_mode.ingest", "endless_mode.bottle")
+
+
+def missing() -> str:
+    """Why the product cannot be measured; empty when it can."""
+    for name, wanted in zip(NEEDED, ("Store", "ingest_file", "render_session"), strict=True):
+        try:
+            if not hasattr(importlib.import_module(name), wanted):
+                return f"{name} has no {wanted}"
+        except ImportError as error:
+            return str(error)
+    return ""
+
+
+def command() -> str:
+    """The installed `endless` of this interpreter, or nothing."""
+    beside = Path(sys.executable).with_name("endless")
+    return str(beside) if beside.exists() else ""
+
+
+def bottle_command(transcript: Path, out: Path) -> list[str]:
+    return [command(), "bottle", str(transcript), "-o", str(out)]
+
+
+class Ingested:
+    """A transcript and the file database it goes into."""
+
+    def __init__(self, transcript: Path, database: Path) -> None:
+        self.transcript = transcript
+        self._store: Any = importlib.import_module("endless_mode.store").Store.open(database)
+        self._ingest: Any = importlib.import_module("endless_mode.ingest").ingest_file
+        self._render: Any = importlib.import_module("endless_mode.bottle").render_session
+        self._session: Any = None
+
+    def ingest(self) -> None:
+        """Read what the cursor has not seen."""
+        result = self._ingest(self._store, self.transcript)
+        self._session = result.session_key
+
+    def render(self) -> str:
+        """The whole bottle."""
+        text: str = self._render(self._store, self._session).text
+        return text
+
+    def close(self) -> None:
+        self._store.close()
