@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Callable
 from pathlib import Path
 
 from bench.continuity import product
@@ -12,16 +13,19 @@ from bench.continuity.cuts import Cut, visible
 from bench.continuity.reader import Event
 from bench.continuity.tokens import estimate
 
+BASE = "client"
 RESTORED_FILES = 5
 RESTORED_TOKENS = 5_000
 PAGE_BUDGETS = (2_000, 5_000, 10_000, 20_000, 30_000)
 TAIL_CHARACTERS = (6_000, 24_000, 80_000)
-_NOTE = "Note: {} was read before the last conversation was summarized, but the contents are too large to include."
+_NOTE = (
+    "Note: {} was read before the last conversation was summarized, "
+    "but the contents are too large to include."
+)
 
 
-def arm_texts(cut: Cut, wanted: Iterable[str] | None = None) -> dict[str, str]:
-    """Arm name → text. Arms of the product are missing where the product is not connected."""
-    chosen = None if wanted is None else set(wanted)
+def arm_texts(cut: Cut, wanted: Callable[[str], bool] = lambda _: True) -> dict[str, str]:
+    """Arm name → text, for the wanted names. The product's arms are missing where it is not connected."""
     kept = "\n".join(visible(e) for e in cut.preserved)
     summary = f"{cut.summary}\n{kept}"
     client = f"{summary}\n{restored(cut.before)}"
@@ -29,26 +33,27 @@ def arm_texts(cut: Cut, wanted: Iterable[str] | None = None) -> dict[str, str]:
     tools = "\n".join(bare_line(e) for e in cut.before if e.kind == "call")
     arms = {
         "summary": summary,
-        "client": client,
+        BASE: client,
         "conversation": "\n\n".join(line for e in cut.before if (line := _line(e, calls=False))),
         "conversation + lines": "\n".join(lines),
     }
     arms["client + conversation + lines"] = f"{client}\n{arms['conversation + lines']}"
     for size in TAIL_CHARACTERS:
         arms[f"client + last {size // 1000}k chars of lines"] = f"{client}\n{tools[-size:]}"
-    arms.update(_ours(cut, client, chosen))
+    arms.update(_ours(cut, client, wanted))
     if not cut.chained:
         arms["everything"] = "\n".join(visible(e) for e in cut.before)
-    return arms if chosen is None else {k: v for k, v in arms.items() if k in chosen or k == "client"}
+    return {name: text for name, text in arms.items() if wanted(name)}
 
 
 def restored(before: list[Event]) -> str:
-    """Imitation of the files the client re-attaches: the five newest that were read, up to 5k tokens each.
+    """Imitation of the files the client re-attaches: the five newest read or written, up to 5k tokens each.
 
-    The client reads them from disk again, so a file is put together from all that its Reads showed, and the edits made
-    since are applied where their old string is found. Where less than the whole was seen, only what was seen is given.
+    The client reads them from disk again, so a file is put together from all that its Reads showed, and the
+    edits made since are applied where their old string is found. Where a part was seen, that part is given.
     """
-    newest = list(dict.fromkeys(path for e in reversed(before) if (path := _touched(e))))[:RESTORED_FILES]
+    touched = (_touched(e) for e in reversed(before))
+    newest = list(dict.fromkeys(path for path in touched if path))[:RESTORED_FILES]
     parts = []
     for path in newest:
         content, whole = _on_disk(path, before)
@@ -102,29 +107,28 @@ def _line(event: Event, *, calls: bool) -> str:
     return bare_line(event) if calls and event.kind == "call" else ""
 
 
-def _ours(cut: Cut, client: str, chosen: set[str] | None) -> dict[str, str]:
+def _ours(cut: Cut, client: str, wanted: Callable[[str], bool]) -> dict[str, str]:
+    """The product's arms. In chained sessions only two budgets, because the files are long."""
+    budgets = (PAGE_BUDGETS[2], PAGE_BUDGETS[-1]) if cut.chained else PAGE_BUDGETS
+    recent = {f"client + last {b // 1000}k tokens of bottle": b for b in budgets}
+    planned = {f"client + handoff + pages {b // 1000}k": b for b in budgets}
     arms: dict[str, str] = {}
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"{cut.session.name}.jsonl"
         path.write_bytes(cut.prefix)
-        try:
-            whole = product.bottle(path)
-            arms["bottle"] = whole
-            arms["client + bottle"] = f"{client}\n{whole}"
-            for budget in PAGE_BUDGETS:
-                arms[f"client + last {budget // 1000}k tokens of bottle"] = f"{client}\n{tail(whole, budget)}"
-        except NotImplementedError:
-            pass
-        try:
-            for budget in PAGE_BUDGETS:
-                if chosen is not None and not any("handoff" in c for c in chosen):
-                    break
-                text, pages = product.handoff(path, budget, cut.context_tokens)
-                arms["handoff"] = text
-                arms["client + handoff"] = f"{client}\n{text}"
-                arms[f"client + handoff + pages {budget // 1000}k"] = f"{client}\n{text}\n{pages}"
-        except NotImplementedError:
-            pass
+        with contextlib.suppress(NotImplementedError):
+            if any(map(wanted, ("bottle", "client + bottle", *recent))):
+                whole = product.bottle(path)
+                arms |= {"bottle": whole, "client + bottle": f"{client}\n{whole}"}
+                arms |= {name: f"{client}\n{tail(whole, budget)}" for name, budget in recent.items()}
+        with contextlib.suppress(NotImplementedError):
+            if not any(map(wanted, ("handoff", "client + handoff", *planned))):
+                return arms
+            for name, budget in planned.items():
+                text, pages = product.handoff(path, budget)
+                arms.setdefault("handoff", text)
+                arms.setdefault("client + handoff", f"{client}\n{text}")
+                arms[name] = f"{client}\n{text}\n{pages}"
     return arms
 
 

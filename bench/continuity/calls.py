@@ -13,9 +13,15 @@ ENUM_KEYS = frozenset({"output_mode", "status", "subagent_type", "type", "model"
 LINE_LIMIT = 100
 _HEREDOC = re.compile(r"<<-?[ \t]*(['\"]?)(\w+)\1[^\n]*\n(.*?)\n[ \t]*\2\b", re.S)
 _SLICES = {
-    "Bash": "command", "Edit": "file_path", "MultiEdit": "file_path", "Write": "file_path", "Read": "file_path",
-    "NotebookEdit": "notebook_path", "Grep": "pattern", "Glob": "pattern",
-}  # fmt: skip
+    "Bash": "command",
+    "Edit": "file_path",
+    "MultiEdit": "file_path",
+    "Write": "file_path",
+    "Read": "file_path",
+    "NotebookEdit": "notebook_path",
+    "Grep": "pattern",
+    "Glob": "pattern",
+}
 
 
 def _leaves(value: object, key: str = "") -> Iterator[tuple[str, str]]:
@@ -34,8 +40,12 @@ def _is_body(event: Event, key: str) -> bool:
 
 
 def arguments(event: Event) -> str:
-    """Every string of the input that is no code body and no choice from the tool's own list; heredocs are cut out."""
-    parts = (_HEREDOC.sub("", v) if k == "command" else v for k, v in _leaves(event.input) if not (k in ENUM_KEYS or _is_body(event, k)))
+    """Every string of the input that is no code body and no choice from a list; heredocs are cut out."""
+    parts = (
+        _HEREDOC.sub("", v) if k == "command" else v
+        for k, v in _leaves(event.input)
+        if not (k in ENUM_KEYS or _is_body(event, k))
+    )
     return "\n".join(parts)
 
 
@@ -56,8 +66,8 @@ def target(event: Event) -> str:
 
 
 def bare_line(event: Event) -> str:
-    """`- Tool — argument`: command, path or pattern, else the first value; one line, cut at 100 characters."""
+    """`- Tool — argument`: command, path or pattern, else the first value; 100 characters, paths whole."""
     key = _SLICES.get(event.name)
     value = event.input.get(key) if key else next(iter(event.input.values()), "")
     text = " ".join(value.split()) if isinstance(value, str) else ""
-    return f"- {event.name} — {text[:LINE_LIMIT]}"
+    return f"- {event.name} — {text if key and key.endswith('_path') else text[:LINE_LIMIT]}"

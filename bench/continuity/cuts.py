@@ -56,9 +56,17 @@ def cuts(session: Session, repository: str, *, chained: bool = False) -> list[Cu
         tokens = next((t for o, t in reversed(session.usage) if o < events[at].offset), 0)
         found.append(
             Cut(
-                session, repository, leg, before, summary, [e for e in later if e.kind != "summary"],
-                [e for e in before if e.uuid and e.uuid in kept], events[at].offset, tokens, chained,
-            )  # fmt: skip
+                session,
+                repository,
+                leg,
+                before,
+                summary,
+                [e for e in later if e.kind != "summary"],
+                [e for e in before if e.uuid and e.uuid in kept],
+                events[at].offset,
+                tokens,
+                chained,
+            )
         )
     return found
 
@@ -66,7 +74,7 @@ def cuts(session: Session, repository: str, *, chained: bool = False) -> list[Cu
 class Memory:
     """When a token first stood in a session: one pass serves all cuts of the session.
 
-    Paths are taken relative to the session's working directories, which the client states to the model anyway.
+    Paths are taken relative to the session's working directories, which the client states to the model.
     """
 
     def __init__(self, session: Session) -> None:

@@ -1,7 +1,7 @@
 """A small reader of transcripts, the bench's own, so that a fault of the product's reader shows.
 
-File order is the spine, the first copy of each uuid counts, sidechain lines are left out. What the model saw becomes an
-`Event`; everything else (progress, snapshots, thinking, synthetic lines) is dropped.
+File order is the spine, the first copy of each uuid counts, sidechain lines are left out. What the model saw
+becomes an `Event`; everything else (progress, snapshots, thinking, synthetic lines) is dropped.
 """
 
 from __future__ import annotations
@@ -18,11 +18,22 @@ Json = dict[str, Any]
 _DECODER = json.JSONDecoder()
 
 ENVELOPES = (
-    '{"task_id"', "<agent-notification>", "<task-notification>", "<teammate-message", "<local-command-stdout>",
-    "<local-command-stderr>", "<local-command-caveat>", "<command-name>", "<command-message>", "<bash-input>",
-    "<bash-stdout>", "<bash-stderr>", "[Request interrupted by user", "Caveat: The messages below",
+    '{"task_id"',
+    "<agent-notification>",
+    "<task-notification>",
+    "<teammate-message",
+    "<local-command-stdout>",
+    "<local-command-stderr>",
+    "<local-command-caveat>",
+    "<command-name>",
+    "<command-message>",
+    "<bash-input>",
+    "<bash-stdout>",
+    "<bash-stderr>",
+    "[Request interrupted by user",
+    "Caveat: The messages below",
     "This session is being continued from a previous conversation",
-)  # fmt: skip
+)
 _NOTE = re.compile(r"<(system-reminder|ide_opened_file|ide_selection|ide_diagnostics)>.*?</\1>", re.S)
 
 
@@ -40,8 +51,9 @@ class FileSlice:
 class Event:
     """One thing the model saw or did.
 
-    kind: `user` (a person's words), `assistant` (text), `call`, `result`, `plan` (a plan the client wrote as a prompt),
-    `injected` (anything else in a user line), `summary`, `boundary`. `offset` is the byte offset of its line.
+    kind: `user` (a person's words), `assistant` (text), `call`, `result`, `plan` (written by the client as a
+    prompt), `injected` (anything else in a user line), `summary`, `boundary`.
+    `offset` is the byte offset of its line.
     """
 
     kind: str
@@ -58,7 +70,7 @@ class Event:
 
 @dataclass(slots=True)
 class Session:
-    """A transcript: its bytes, its events, and the `usage` total of the context at each assistant line's offset."""
+    """A transcript: its bytes, its events, and (offset, tokens in context) of each assistant line."""
 
     name: str
     data: bytes
@@ -157,13 +169,22 @@ def _events(d: Json, offset: int) -> Iterator[Event]:
 
 def _user(d: Json, offset: int) -> Iterator[Event]:
     content, uuid = _content(d), str(d.get("uuid") or "")
-    results = [b for b in content if isinstance(b, dict) and b.get("type") == "tool_result"] if isinstance(content, list) else []
+    results = (
+        [b for b in content if isinstance(b, dict) and b.get("type") == "tool_result"]
+        if isinstance(content, list)
+        else []
+    )
     for block in results:
         text = "\n".join(texts(block.get("content")))
         yield Event(
-            "result", text, offset, uuid, call_id=str(block.get("tool_use_id") or ""), error=bool(block.get("is_error")),
+            "result",
+            text,
+            offset,
+            uuid,
+            call_id=str(block.get("tool_use_id") or ""),
+            error=bool(block.get("is_error")),
             file=_slice(d.get("toolUseResult")),
-        )  # fmt: skip
+        )
     parts = texts(content)
     whole = "\n".join(parts)
     if not whole.strip():
@@ -193,8 +214,14 @@ def _assistant(d: Json, offset: int) -> Iterator[Event]:
         elif block.get("type") == "tool_use":
             given = block.get("input")
             yield Event(
-                "call", "", offset, uuid, str(block.get("name") or ""), str(block.get("id") or ""), given if isinstance(given, dict) else {}
-            )  # fmt: skip
+                "call",
+                "",
+                offset,
+                uuid,
+                str(block.get("name") or ""),
+                str(block.get("id") or ""),
+                given if isinstance(given, dict) else {},
+            )
 
 
 def _attachment(d: Json, offset: int) -> Iterator[Event]:
@@ -202,7 +229,9 @@ def _attachment(d: Json, offset: int) -> Iterator[Event]:
     uuid = str(d.get("uuid") or "")
     if attachment.get("type") == "queued_command":
         text = "\n".join(texts(attachment.get("prompt")))
-        person = attachment.get("commandMode", "prompt") == "prompt" and (attachment.get("origin") or {}).get("kind") in (None, "human")
+        person = attachment.get("commandMode", "prompt") == "prompt" and (attachment.get("origin") or {}).get(
+            "kind"
+        ) in (None, "human")
         if text.strip():
             yield Event("user" if person else "injected", text, offset, uuid)
     elif isinstance(attachment.get("content"), str):
@@ -210,7 +239,7 @@ def _attachment(d: Json, offset: int) -> Iterator[Event]:
 
 
 def _queue(d: Json, offset: int, typed: set[str], events: list[Event], waiting: list[Event]) -> None:
-    """Typed while the model worked: a prompt unless it stands in a user line anyway or was taken back (`popAll`)."""
+    """Typed while the model worked: a prompt unless it stands in a user line or was taken back (`popAll`)."""
     operation = d.get("operation")
     if operation == "popAll":
         for event in waiting:
@@ -218,7 +247,12 @@ def _queue(d: Json, offset: int, typed: set[str], events: list[Event], waiting: 
     if operation in ("popAll", "remove", "dequeue"):
         waiting.clear()
     text = "\n".join(texts(d.get("content")))
-    if operation == "enqueue" and text.strip() and text.strip() not in typed and not text.lstrip().startswith((*ENVELOPES, "/")):
+    if (
+        operation == "enqueue"
+        and text.strip()
+        and text.strip() not in typed
+        and not text.lstrip().startswith((*ENVELOPES, "/"))
+    ):
         event = Event("user", text, offset)
         events.append(event)
         waiting.append(event)
@@ -229,7 +263,12 @@ def _slice(result: object) -> FileSlice | None:
     if not isinstance(found, dict) or not isinstance(found.get("content"), str):
         return None
     lines = found["content"].count("\n") + 1
-    return FileSlice(str(found.get("filePath") or ""), found["content"], int(found.get("startLine") or 1), int(found.get("totalLines") or lines))
+    return FileSlice(
+        str(found.get("filePath") or ""),
+        found["content"],
+        int(found.get("startLine") or 1),
+        int(found.get("totalLines") or lines),
+    )
 
 
 def _usage(d: Json) -> int:

@@ -1,10 +1,11 @@
 """Specific tokens: strings that cannot be guessed and must have been seen.
 
-kinds: `url`; `path` (with a slash: rooted with two parts, or three parts, or a part with a dot, digit, `_` or `-`);
-`dotted` (file names, qualified names); `snake` (any case); `camel` (a small letter followed by a capital); `mixed` (letters
-with digits, four or more characters); `kebab` (with a digit); `hash` (7–64 hex digits, digit and letter); `number`
-(three or more digits, no multiple of ten below a thousand); `version`; `errno` (ENOENT, E2BIG). Six characters or more,
-except numbers, versions and errno. Plain words, plain hyphenations, product names and /dev/null are no tokens.
+kinds: `url`; `path` (with a slash: rooted with two parts, or three parts, or two of which one has a dot,
+digit, `_` or `-`); `dotted` (file names, qualified names); `snake` (any case); `camel` (a small letter
+before a capital); `mixed` (letters with digits); `kebab` (with a digit); `hash` (7–64 hex digits, digit and
+letter); `number` (three or more digits, no multiple of ten below a thousand); `version`; `errno` (ENOENT,
+E2BIG). Six characters or more, except numbers, versions and errno. Plain words, plain hyphenations, product
+names and /dev/null are no tokens.
 """
 
 from __future__ import annotations
@@ -23,12 +24,18 @@ _MIXED = re.compile(r"(?=\d*[A-Za-z])(?=[A-Za-z]*\d)[A-Za-z0-9]{4,}")
 _KEBAB = re.compile(r"(?=[^\d]*\d)[A-Za-z0-9_]+(-[A-Za-z0-9_]+)+")
 _ERRNO = re.compile(r"E[A-Z0-9]{4,}")
 _FORMS = (
-    ("version", _VERSION), ("number", _NUMBER), ("hash", _HASH), ("snake", _SNAKE), ("camel", _CAMEL), ("kebab", _KEBAB),
-    ("mixed", _MIXED), ("errno", _ERRNO), ("dotted", _DOTTED),
-)  # fmt: skip
+    ("version", _VERSION),
+    ("number", _NUMBER),
+    ("hash", _HASH),
+    ("snake", _SNAKE),
+    ("camel", _CAMEL),
+    ("kebab", _KEBAB),
+    ("mixed", _MIXED),
+    ("errno", _ERRNO),
+    ("dotted", _DOTTED),
+)
 _COMMON = frozenset(
-    "GitHub GitLab JavaScript TypeScript macOS iOS OAuth OAuth2 PostgreSQL MySQL NoSQL GraphQL WebSocket DevOps YouTube "
-    "LinkedIn OpenAI ChatGPT LaTeX VSCode IntelliJ node.js Node.js Next.js Vue.js utf8 e.g i.e etc.".split()
+    {"GitHub", "GitLab", "JavaScript", "TypeScript", "OAuth2", "PostgreSQL", "GraphQL", "WebSocket"}
 )
 MIN_LENGTH = 6
 _PLAIN_PART = re.compile(r"[A-Za-z]+")
@@ -46,7 +53,9 @@ def _classify(chunk: str) -> tuple[tuple[str, str], ...]:
     for kind, form in _FORMS:
         if form.fullmatch(chunk):
             return ((chunk, kind),) if _specific(chunk, kind) else ()
-    return tuple(t for part in re.split(r"[.+@~-]+", chunk) if part and part != chunk for t in _classify(part))
+    return tuple(
+        t for part in re.split(r"[.+@~-]+", chunk) if part and part != chunk for t in _classify(part)
+    )
 
 
 def _specific(chunk: str, kind: str) -> bool:
@@ -82,7 +91,7 @@ def specifics(text: str) -> dict[str, str]:
 
 @lru_cache(maxsize=60_000)
 def mentions(text: str) -> frozenset[str]:
-    """The specific tokens of `text` and the tails of its paths: `a/b/c.py` also mentions `b/c.py` and `c.py`."""
+    """The specific tokens of `text` and the tails of its paths: `a/b/c.py` mentions `b/c.py` and `c.py`."""
     found: set[str] = set()
     for token, kind in specifics(text).items():
         found.add(token)
@@ -93,7 +102,7 @@ def mentions(text: str) -> frozenset[str]:
 
 
 def stands(text: str, token: str) -> bool:
-    """Whether `token` stands in `text` as a whole word; a hash may go on to the right (short and long form)."""
+    """Whether `token` stands in `text` as a whole word; a hash may go on to the right (short, long form)."""
     open_right = _HASH.fullmatch(token) is not None
     at = text.find(token)
     while at >= 0:
@@ -107,7 +116,7 @@ def stands(text: str, token: str) -> bool:
 
 
 def _wordlike(char: str) -> bool:
-    return char == "_" or char.isascii() and char.isalnum()
+    return char == "_" or (char.isascii() and char.isalnum())
 
 
 class Haystack:

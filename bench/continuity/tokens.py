@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from functools import lru_cache
+from functools import cache, lru_cache
 
 _SPACES = re.compile(r"\s+")
 _ASCII_LETTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
 
 
-@lru_cache(maxsize=None)
+@cache
 def _weight(char: str) -> float:
     code = ord(char)
     if char.isspace():
