@@ -1,0 +1,109 @@
+"""Failing tests and the first meaningful error line of an output."""
+
+from __future__ import annotations
+
+import re
+
+from endless_mode.clients.claude_code.digest.texts import clip, flat, unique
+
+#: Lines looked at from the beginning and from the end.
+_FIRST, _LAST = 400, 600
+
+_FAILING = re.compile(
+    r"(?:FAILED|ERROR) (\S+::\S+(?: \S+\])?)"  # pytest
+    r"|--- FAIL: (\S+)"  # go
+    r"|test (\S+) \.\.\. FAILED"  # cargo
+    r"|(?:FAIL|ERROR): (\w+ \([\w.]+\))"  # unittest
+    r"|[✕✗✘]\s+(?:\d+\s+)?(.{3,120}?)(?: \(\d+ ?m?s\))?$"  # jest, mocha, playwright
+    r"|● (.{3,120} › .{3,120})$"  # jest
+    r"|×\s+(.{3,120}?)(?:\s+\d+ ?ms)?$"  # vitest
+    r"|FAIL\s+(\S+\.\w{2,4}(?: > .{1,120}| \[.*)?)"  # vitest, jest
+    r"|not ok \d+ (?:- )?(.{3,120})"  # TAP
+    r"|\d+\) (test .{3,120}|\[\w+\] › .{3,160}|[\w\\]+::\w+)$"  # mix, playwright, phpunit
+    r"|(rspec \./\S+)"
+    r"|\s*Failed (\w\S+) \[[\d<]"  # dotnet
+    r"|\d+ - (\S+) \(Failed\)"  # ctest
+    r"|\(fail\) (.{3,120}?)(?: \[.*)?$"  # bun
+)
+_ERROR = re.compile(
+    r"^\s*(?:E\s{2,}\S|(?:[\w.]*(?:Error|Exception|Warning: An error))\b[: ]|(?:uncaught |fatal |internal )?(?:error|fatal|panic|failed|failure|err!)\b\s*[:!\[(]"
+    r"|error\b\s*\w|npm (?:error|ERR!)|Traceback|panicked at|thread '.*' panicked|\[?ERROR\]?\b|✖|✗|× |FAILED\b|FATAL)"
+    r"|error(?:\[\w+\]| TS\d+| CS\d+)?:|\b(?:No such file|not found|Permission denied|cannot |can't |Could not |could not |undefined:|"
+    r"is not defined|is not a |unexpected |Unexpected |refused|denied|timed out|Timeout|unrecognized|Unknown |unknown |invalid |Invalid |does not exist|"
+    r"already in use|command not found|no matches found|CONFLICT|must be|required|conflict)\b",
+    re.IGNORECASE,
+)
+_STRONG = re.compile(
+    r"^\s*(?:E\s{2,}\S|[\w.]*(?:Error|Exception)\b: |(?:error|fatal|panic)(?:\[\w+\])?: |npm error (?!code|A complete|errno)\S|thread '.*' panicked)"
+    r"|^\S+:\d+(?::\d+)?:? .{0,20}(?:error|undefined|E\d{3}|F\d{3})|^\S+\(\d+,\d+\): error|: error(?:\[\w+\]| TS\d+| CS\d+)?: |Error: |^CONFLICT"
+)
+#: Every line worth a look contains one of these, in lower case.
+_SIGNS = tuple(
+    "error|fail|fatal|panic|exception|traceback|not found|no such|denied|cannot|can't|could not|undefined|not defined|is not a|unexpected|"
+    "refused|timed out|timeout|unrecognized|unknown|invalid|not exist|in use|no matches|conflict|must be|required|✖|✗|✘|✕|×|●|not ok|"
+    "rspec|) test|› |e  ".split("|")
+)
+_NOISE = re.compile(
+    r"^(?:\s*at |\s*File \"|Exit code \d+$|Traceback|=+ (?:FAILURES|ERRORS|short)|FAILURES|Error:?$|npm error (?:code|errno|path|A complete)|.*\b0 (?:errors|failed|failures)\b)",
+    re.IGNORECASE,
+)
+_GO_LOCATION = re.compile(r"\s*([\w./-]+\.\w{1,5}:\d+(?::\d+)?):? (.{3,300})")
+_FILE_LINE = re.compile(r"File \"([^\"\n]{1,200})\", line (\d+)")
+_LOCATION = re.compile(r"([\w@./+~-]{1,200}\.[A-Za-z]{1,5})(?::|\()(\d+)")
+
+
+def scan(value: str, lines: list[str]) -> tuple[list[str], str, str]:
+    """``(failing tests, first meaningful error line, its place)`` of an output and its lines.
+
+    The error is the first line that names its error; else the first that sounds like one. The place is in the
+    line itself, or the last ``File ... line`` before it, or the first ``file:line`` shortly after it.
+    """
+    lowered = value.lower()
+    signs = [sign for sign in _SIGNS if sign in lowered]
+    if not signs:
+        return [], "", ""
+    seen = lines if len(lines) <= _FIRST + _LAST else lines[:_FIRST] + lines[-_LAST:]
+    failing: list[str] = []
+    strong = weak = -1
+    for place, line in enumerate(seen):
+        line = line[:400]
+        lowered = line.lower()
+        if not any(sign in lowered for sign in signs):
+            continue
+        match = _FAILING.match(line.strip())
+        if match and len(failing) < 40:
+            failing.append(flat(next((g for g in match.groups() if g), ""), 140))
+        if strong < 0 and not _NOISE.match(line):
+            if _STRONG.search(line):
+                strong = place
+            elif weak < 0 and not match and _ERROR.search(line):
+                weak = place
+    best = strong if strong >= 0 else weak
+    if best < 0:
+        return unique(failing, 12), *_under_go_failure(seen, failing)
+    return unique(failing, 12), *_error_at(seen, best)
+
+
+def _error_at(lines: list[str], place: int) -> tuple[str, str]:
+    line = lines[place]
+    error = flat(line.strip().removeprefix("E  "), 300)
+    if error.endswith(":") and place + 1 < len(lines):
+        error = flat(f"{error} {lines[place + 1]}", 300)
+    if _LOCATION.search(line[:400]):
+        return error, ""
+    for before in reversed(lines[max(0, place - 12) : place]):
+        if found := _FILE_LINE.search(before[:300]):
+            return error, f"{found[1]}:{found[2]}"
+    for after in lines[place + 1 : place + 8]:
+        if "node_modules" not in after and (found := _LOCATION.search(after[:300])):
+            return error, f"{found[1]}:{found[2]}"
+    return error, ""
+
+
+def _under_go_failure(lines: list[str], failing: list[str]) -> tuple[str, str]:
+    """go test prints ``    file_test.go:12: message`` next to the failing test, without the word error."""
+    if failing:
+        for line in lines:
+            if found := _GO_LOCATION.match(line[:400]):
+                return clip(f"{found[1]}: {found[2].strip()}", 300), ""
+    return "", ""

@@ -1,0 +1,134 @@
+"""The specific tokens of an output: paths, URLs, hashes, ids, ports, versions, identifiers.
+
+A text is cut into words once, and each different word is judged by its shape alone; no pattern runs over
+the text again, so the cost is linear and small.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+#: What separates words. ``:`` stays inside (``a.py:12``, ``host:80``), so do ``.``, ``-`` and ``/``.
+_WORD = re.compile(r"[^\s\"'`<>()\[\]{}|,;=\\…│├└─━→*]{3,}")
+_PATH = re.compile(r"(?:[A-Za-z]:)?[\w@.+~%$/-]*\w[\w@.+~%$/-]*(?::\d+(?:[:-]\d+)?)?")
+_LINE = re.compile(r":\d+(?:[:-]\d+)?$")
+_HASH = re.compile(
+    r"[0-9a-f]{7,40}|[0-9a-f]{64}|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
+)
+_RANGE = re.compile(r"[0-9a-f]{7,40}\.{2,3}[0-9a-f]{7,40}")
+_TICKET = re.compile(r"[A-Z][A-Z0-9]{1,9}-\d{1,6}")
+_HOST = re.compile(r"(?:[\w-]+(?:\.[\w-]+)*|\[::1?\]):\d{2,5}")
+_VERSION = re.compile(r"v?\d+\.\d+(?:\.\d+)+(?:[-+.][\w.]+)?|v\d+\.\d+")
+_IDENT = re.compile(r"[A-Za-z_$][\w$]*(?:(?:\.|::|#)[A-Za-z_$][\w$]*)*(?:\(\))?")
+_HUMP = re.compile(r"[a-z0-9][A-Z]")
+_ISSUE = re.compile(r"#\d{1,6}")
+_TEXT_EXTENSIONS = frozenset(
+    "py pyi js jsx mjs cjs ts tsx mts vue svelte astro go rs rb ex exs heex java kt kts scala swift cs php dart c h cc cpp hpp "
+    "zig sh bash ps1 md mdx rst txt sql toml ini cfg yaml yml json jsonl json5 lock css scss html htm xml svg png jpg pdf "
+    "ipynb proto graphql prisma tf env log csv tsv gradle mod sum patch diff db sqlite pen zip gz tgz whl wasm map snap".split()
+)
+
+URL, PATH, HASH, ID, VERSION, IDENT = range(6)
+
+
+def words(value: str) -> list[str]:
+    """The different words of a text in order."""
+    return list(dict.fromkeys(_WORD.findall(value)))
+
+
+def kind_of(word: str) -> int | None:
+    """What a word is, or nothing when it is not specific."""
+    if "://" in word:
+        return URL if word.startswith(("http", "ws", "file:", "git", "ssh", "postgres", "redis")) else None
+    if "/" in word:
+        return PATH if _is_path(word) else None
+    if (
+        "." in word
+        and _LINE.sub("", word).rpartition(".")[2].lower() in _TEXT_EXTENSIONS
+        and _PATH.fullmatch(word)
+    ):
+        return PATH
+    first = word[0]
+    if first.isdigit() or first in "abcdefv":
+        if _VERSION.fullmatch(word):
+            return VERSION
+        if _HASH.fullmatch(word) and not word.isalpha() and not word.isdigit():
+            return HASH
+        if _RANGE.fullmatch(word):
+            return HASH
+    if first == "#":
+        return ID if _ISSUE.fullmatch(word) else None
+    if ":" in word and _HOST.fullmatch(word) and not _clock(word):
+        return ID
+    if first.isupper() and "-" in word and _TICKET.fullmatch(word):
+        return ID
+    return IDENT if is_identifier(word) else None
+
+
+def is_identifier(word: str) -> bool:
+    """True for names that a program would give: inner underscores, humps, dots or colons."""
+    if len(word) < 4 or len(word) > 80 or not _IDENT.fullmatch(word):
+        return False
+    return "_" in word.strip("_") or word.endswith("()") or "::" in word or bool(_HUMP.search(word))
+
+
+def _clock(word: str) -> bool:
+    return word[0].isdigit() and word.count(":") >= 1 and "." not in word
+
+
+def _is_path(word: str) -> bool:
+    """``and/or`` and ``3/4`` are none; ``src/a.py``, ``/etc/x``, ``./run``, ``feature/x-1`` are."""
+    if not _PATH.fullmatch(word) or word.startswith("//") or not any(map(str.isalpha, word)):
+        return False
+    body = _LINE.sub("", word)
+    if body.startswith(("/", "~/", "./", "../")):
+        return len(body) > 3
+    return body.count("/") >= 2 or any(c in body for c in "._-0123456789")
+
+
+def trimmed(word: str) -> str:
+    return word.rstrip(".,:;!?").lstrip("-+@:") if not word.startswith("--") else ""
+
+
+def specific(value: str, known: str = "", limit: int = 12) -> tuple[list[str], list[str]]:
+    """``(paths, names)`` of a text, without what stands in ``known`` already; each at most ``limit``.
+
+    Names are ordered by how specific their kind is, then by place.
+    """
+    paths: dict[str, None] = {}
+    ranked: dict[str, int] = {}
+    for raw in words(value):
+        if len(raw) > 240:
+            continue
+        word = trimmed(raw)
+        if len(word) < 4:
+            if not (word.startswith("#") and word[1:].isdigit()):
+                continue
+        kind = kind_of(word)
+        if kind is None or word in known or word in ranked:
+            continue
+        if kind == PATH:
+            if len(paths) < limit * 4:
+                paths[word] = None
+        else:
+            ranked[word] = kind
+            if len(ranked) >= limit * 6:
+                break
+    return shortened(paths, limit), sorted(ranked, key=ranked.__getitem__)[:limit]
+
+
+def shortened(paths: Iterable[str], limit: int) -> list[str]:
+    """Paths with their line numbers gathered: ``a.py:3``, ``a.py:9`` become ``a.py:3,9``."""
+    lines: dict[str, list[str]] = {}
+    for path in paths:
+        found = _LINE.search(path)
+        body = path[: found.start()] if found else path
+        numbers = lines.setdefault(body, [])
+        if found and len(numbers) < 6:
+            line = found[0][1:].split(":")[0].split("-")[0]
+            if line not in numbers:
+                numbers.append(line)
+    return [
+        f"{body}:{','.join(numbers)}" if numbers else body for body, numbers in list(lines.items())[:limit]
+    ]

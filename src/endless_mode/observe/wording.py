@@ -1,0 +1,116 @@
+"""Words for lines: one physical line, short paths, a shell command that fits.
+
+Everything here is pure and linear in the (bounded) text it gets.
+"""
+
+from __future__ import annotations
+
+import re
+
+from endless_mode.model import Digest
+
+TITLE, COMMAND, OUTCOME = 760, 600, 400
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
+_HEREDOC = re.compile(r"<<-?\s*(['\"]?)(\w{1,60})\1")
+_WRITES = re.compile(
+    r"(?:^|[^<>&\d])>{1,2}\s*(['\"]?)([\w@.+~/-]*\w[\w@.+~/-]*)\1|\btee\s+(?:-a\s+)?([\w@.+~/-]*\w[\w@.+~/-]*)"
+)
+_IN_PLACE = re.compile(r"\b(?:sed|perl)\s+(?:-\S+\s+)*-\w*i\b[^|;&\n]*?\s([\w@.+~/-]+\.\w{1,8})\s*(?:$|[|;&\n])")
+
+
+def one_line(value: str) -> str:
+    """No control character, no line break of any kind."""
+    return _CONTROL.sub(" ", value)
+
+
+def clip(value: str, limit: int) -> str:
+    return value if len(value) <= limit else value[: limit - 1].rstrip() + "…"
+
+
+def relative(path: str, cwd: str) -> str:
+    """``path`` as seen from ``cwd`` when it lies inside, with whatever follows it (``:12,40``)."""
+    base = cwd.rstrip("/\\")
+    if len(base) > 1 and path.startswith(base):
+        rest = path[len(base) :]
+        if rest[:1] in ("/", "\\"):
+            return rest[1:] or "."
+        if not rest:
+            return "."
+    return path
+
+
+def inside(text: str, cwd: str) -> str:
+    """A text with every path below ``cwd`` made relative."""
+    base = cwd.rstrip("/\\")
+    return text.replace(base + "/", "") if len(base) > 3 and base + "/" in text else text
+
+
+def command_line(command: str, limit: int = COMMAND) -> str:
+    """A command in one physical line: newlines as ``⏎``, heredoc bodies cut to their first lines."""
+    command = command.strip()
+    if "<<" in command:
+        command = _without_bodies(command)
+    lines = [line.strip() if line.startswith("\t") else line.rstrip() for line in command.split("\n")]
+    shown = one_line(" ⏎ ".join(line for line in lines if line))
+    if len(shown) <= limit:
+        return shown
+    return f"{shown[: limit - 150].rstrip()} … {shown[-140:].lstrip()}"
+
+
+def _without_bodies(command: str) -> str:
+    kept: list[str] = []
+    body: list[str] = []
+    waiting: list[str] = []
+    for line in command.split("\n"):
+        if not waiting:
+            kept.append(line)
+            waiting = [match[2] for match in _HEREDOC.finditer(line[:2_000])][:4]
+        elif line.strip() == waiting[0]:
+            kept += [*_shortened(body), line]
+            body = []
+            waiting.pop(0)
+        else:
+            body.append(line)
+    return "\n".join([*kept, *_shortened(body)])
+
+
+def _shortened(body: list[str]) -> list[str]:
+    filled = [line for line in body if line.strip()]
+    if len(filled) <= 3:
+        return [clip(line, 200) for line in filled]
+    return [*(clip(line, 140) for line in filled[:2]), f"… {len(body) - 2} lines"]
+
+
+def written_by(command: str) -> list[str]:
+    """Files a command redirects into or edits in place, as far as its text shows."""
+    head = "\n".join(_without_bodies(command[:4_000]).split("\n")) if "<<" in command else command[:4_000]
+    found = [match[2] or match[3] for match in _WRITES.finditer(head)]
+    found += [match[1] for line in head.split("\n") for match in _IN_PLACE.finditer(line[:600])]
+    return [path for path in dict.fromkeys(found) if path and not path.startswith("/dev/")][:12]
+
+
+def joined(parts: list[str], limit: int, separator: str = ", ") -> str:
+    """As many parts as fit, and how many more there are."""
+    shown: list[str] = []
+    room = limit
+    for part in parts:
+        if shown and len(part) + len(separator) > room:
+            return f"{separator.join(shown)} +{len(parts) - len(shown)}"
+        shown.append(clip(part, max(room, 8)))
+        room -= len(shown[-1]) + len(separator)
+    return separator.join(shown)
+
+
+def ended(digest: Digest) -> str:
+    """How a use ended when it did not simply succeed."""
+    if digest.status == "denied":
+        words = one_line(" ".join(digest.words[:2_000].split()))
+        return f"denied by the user: {words}" if words else "denied by the user"
+    if digest.status == "interrupted":
+        return "interrupted by the user"
+    if digest.status == "open":
+        return "no result recorded"
+    if digest.status == "background":
+        return f"in the background, id {digest.task_id}" if digest.task_id else "in the background"
+    return ""
