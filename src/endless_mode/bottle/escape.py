@@ -105,12 +105,12 @@ _NUL_SHOWN = re.compile(r"⟨(\\*)NUL⟩")
 _ENDS_IN_MARK = re.compile(rf"(?m){FOLD_MARK}\\*$")
 _ENDS_IN_PROTECTED = re.compile(rf"(?m)({FOLD_MARK}\\*)\\$")
 
-_CONTROLS = dict.fromkeys([*range(0x20), *range(0x7F, 0xA0), 0x2028, 0x2029], " ")
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
 def flatten(text: str) -> str:
     """``text`` as one line: every control character and line separator becomes a space."""
-    return text if text.isprintable() else text.translate(_CONTROLS)
+    return text if text.isprintable() else _CONTROL.sub(" ", text)
 
 
 def encode(text: str, *, closing: bool = False) -> str:
@@ -122,7 +122,7 @@ def encode(text: str, *, closing: bool = False) -> str:
     if len(text) > FOLD_AT:
         text = _fold(text)
     heads = {segment[:4] for segment in text.splitlines()}
-    if heads.isdisjoint(_OPENERS) and not any(head.startswith("\\") for head in heads):
+    if heads.isdisjoint(_OPENERS) and not ("\\" in text and any(head.startswith("\\") for head in heads)):
         return text
     return (_WRITE_CLOSING if closing else _WRITE_TEXT).sub(r"\\", text)
 

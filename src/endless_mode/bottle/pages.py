@@ -7,7 +7,6 @@ takes a file under 80 KB, about 20,000 tokens, whole.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from math import ceil
 
 from msgspec import Struct
@@ -25,6 +24,8 @@ SAFETY = 1.1
 _PREFIX_DIGIT = 0.86
 _PREFIX_TAB = 0.50
 
+_BLOCK = 256
+
 
 class Page(Struct, frozen=True, gc=False):
     """One Read call: ``offset`` is the first line (1-based), ``limit`` the number of lines.
@@ -39,7 +40,7 @@ class Page(Struct, frozen=True, gc=False):
 
 def fits_one_read(data: bytes) -> bool:
     """True when a Read without offset and limit gets the whole file: under 80 KB and under 20,000 tokens."""
-    lines = _count_lines(data)
+    lines = data.count(b"\n") + (not data.endswith(b"\n"))
     prefixes = len(str(lines)) * lines
     if len(data) + prefixes + lines >= ONE_READ_BYTES:
         return False
@@ -52,18 +53,15 @@ def pages(text: str, max_tokens: int = MAX_TOKENS, max_bytes: int = MAX_BYTES) -
 
     A page stays within both limits unless a single line exceeds them, which then is a page of its own.
     """
+    lines = _lines(text)
     found: list[Page] = []
-    first, tokens, size = 1, 0.0, 0
-    number = 0
-    for number, (cost, length) in enumerate(_costs(_lines(text), 1, 1), 1):
-        full = (tokens + cost) * SAFETY > max_tokens or size + length > max_bytes
-        if full and number > first:
-            found.append(Page(first, number - first, ceil(tokens * SAFETY)))
-            first, tokens, size = number, 0.0, 0
-        tokens += cost
-        size += length
-    if number:
-        found.append(Page(first, number - first + 1, ceil(tokens * SAFETY)))
+    first = 0
+    while first < len(lines):
+        count, tokens = _fill(lines, first, 1, max_tokens, max_bytes)
+        if not count:
+            count, tokens = 1, _cost(lines, first, first + 1)[0]
+        found.append(Page(first + 1, count, ceil(tokens)))
+        first += count
     return found
 
 
@@ -77,43 +75,49 @@ def tail_pages(
 ) -> list[Page]:
     """Pages for the end of ``text``, last page first, of at most ``budget`` tokens together.
 
-    Filled from the last line upwards, so the budget goes to what is nearest to the end. Empty when not even
-    the last line fits.
+    Filled from the last line upwards, so the budget goes to what is nearest to the end. Stops at a line that
+    exceeds a page, so it is empty when not even the last line fits.
     """
     lines = _lines(text)
     found: list[Page] = []
-    spent, tokens, size = 0.0, 0.0, 0
-    last = number = len(lines)
-    for cost, length in _costs(reversed(lines), len(lines), -1):
-        if ceil(spent + (tokens + cost) * SAFETY) > budget:
+    end = len(lines)
+    while end:
+        count, tokens = _fill(lines, end, -1, min(max_tokens, budget), max_bytes)
+        if not count:
             break
-        if number < last and ((tokens + cost) * SAFETY > max_tokens or size + length > max_bytes):
-            found.append(Page(number + 1, last - number, ceil(tokens * SAFETY)))
-            spent += found[-1].tokens
-            last, tokens, size = number, 0.0, 0
-            if ceil(spent + cost * SAFETY) > budget:
-                break
-        tokens += cost
-        size += length
-        number -= 1
-    if number < last:
-        found.append(Page(number + 1, last - number, ceil(tokens * SAFETY)))
+        end -= count
+        found.append(Page(end + 1, count, ceil(tokens)))
+        budget -= ceil(tokens)
     return found
+
+
+def _fill(lines: list[str], at: int, step: int, max_tokens: int, max_bytes: int) -> tuple[int, float]:
+    """How many lines from ``at`` on (down for ``step`` 1, up for -1) fit a page, and their tokens.
+
+    Weighs blocks, large ones first, because weighing line by line costs several times as much.
+    """
+    count, tokens, size, block = 0, 0.0, 0, _BLOCK
+    left = len(lines) - at if step > 0 else at
+    while block and left > count:
+        block = min(block, left - count)
+        start = at + count if step > 0 else at - count - block
+        more, length = _cost(lines, start, start + block)
+        if tokens + more > max_tokens or size + length > max_bytes:
+            block //= 2
+            continue
+        count, tokens, size = count + block, tokens + more, size + length
+    return count, tokens
+
+
+def _cost(lines: list[str], start: int, stop: int) -> tuple[float, int]:
+    """Tokens (safety included) and bytes of these lines as the client hands them over."""
+    data = "\n".join(lines[start:stop]).encode("utf-8", "surrogatepass")
+    count = stop - start
+    prefixes = count * len(str(stop))
+    tokens = weigh(data) + prefixes * _PREFIX_DIGIT + count * _PREFIX_TAB
+    return tokens * SAFETY, len(data) + prefixes + 2 * count
 
 
 def _lines(text: str) -> list[str]:
     lines = text.split("\n")
     return lines if lines[-1] else lines[:-1]
-
-
-def _count_lines(data: bytes) -> int:
-    return data.count(b"\n") + (not data.endswith(b"\n"))
-
-
-def _costs(lines: Iterable[str], number: int, step: int) -> Iterator[tuple[float, int]]:
-    """Tokens and bytes of each line as the client hands it over; ``number`` is that of the first."""
-    for line in lines:
-        data = line.encode("utf-8", "surrogatepass")
-        digits = len(str(number))
-        yield weigh(data) + digits * _PREFIX_DIGIT + _PREFIX_TAB, len(data) + digits + 2
-        number += step

@@ -243,6 +243,8 @@ def _plain(text: str, ids: list[str]) -> str:
 
 
 def _ids(text: str) -> list[str]:
+    if "," not in text and "–" not in text:
+        return [text]
     ids: list[str] = []
     for part in text.split(","):
         run = _RUN.fullmatch(part)

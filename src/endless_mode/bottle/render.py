@@ -186,7 +186,7 @@ def _ids(ids: list[str]) -> str:
 
 
 def _id(id: str) -> str:
-    return _ODD_IN_ID.sub("_", id) or "_"
+    return id if id.isalnum() and id.isascii() else _ODD_IN_ID.sub("_", id) or "_"
 
 
 def _boundary(mark: BoundaryMark, times: _Times) -> str:

@@ -1,0 +1,107 @@
+"""A session's bottle from the store: document, text, file."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from endless_mode.bottle.closing import closing
+from endless_mode.bottle.entries import (
+    MODE_FULL,
+    MODE_STORED,
+    BoundaryMark,
+    Document,
+    Entry,
+    Happened,
+    Header,
+    Line,
+    Speech,
+)
+from endless_mode.bottle.file import better_or_equal, bottle_path, read_header, session_lock, write_atomic
+from endless_mode.bottle.merge import entries
+from endless_mode.bottle.render import Rendered, render
+from endless_mode.bottle.view import load_session
+from endless_mode.privacy import clean
+from endless_mode.store import Store
+
+
+class Bottle(Struct, frozen=True):
+    """A bottle on disk (``path``) and how much of the session it holds: transcript bytes, events without observation."""
+
+    path: Path
+    mode: str
+    offset: int
+    gap: int
+    rendered: Rendered
+
+
+def document(db: sqlite3.Connection, session: int, now: int | None = None) -> Document:
+    """The bottle's document. ``now`` is the render stamp in milliseconds, the present by default."""
+    at = load_session(db, session)
+    body = [_clean(entry) for entry in entries(db, at)]
+    request = next((e.text for e in body if isinstance(e, Speech) and e.role == "user" and e.kind in _REQUESTS), None)
+    header = Header(
+        content_session_id=at.content_session_id,
+        project=clean(at.cwd),
+        mode=MODE_FULL if at.path and Path(at.path).exists() else MODE_STORED,
+        legs=1 + sum(isinstance(e, BoundaryMark) for e in body),
+        started=at.started_at,
+        rendered=int(time.time() * 1000) if now is None else now,
+    )
+    return Document(header, body, request, clean(closing(db, at)))
+
+
+#: Kinds of user messages that ask for something.
+_REQUESTS = ("prompt", "queued", "command", "plan")
+
+
+def render_session(store: Store, session: int, now: int | None = None) -> Rendered:
+    """The text of a session's bottle as the store has it now."""
+    return render(store.read(lambda db: document(db, session, now)))
+
+
+def write_bottle(store: Store, session: int, directory: Path, locks: Path) -> Bottle:
+    """Render a session and put its bottle in place, one at a time per session, never a worse one over a better.
+
+    Raises:
+        OSError: the file cannot be written; the old one stays.
+        LockTimeout: another render of this session does not end.
+    """
+    at = store.read(lambda db: load_session(db, session))
+    path = bottle_path(directory, at.content_session_id)
+    with session_lock(locks, at.content_session_id):
+        made = store.read(lambda db: (load_session(db, session), gap(db, session), document(db, session)))
+        at, waiting, whole = made
+        rendered = render(whole)
+        if better_or_equal(whole.header.mode, read_header(path)):
+            write_atomic(path, rendered.data)
+        return Bottle(path, whole.header.mode, at.offset, waiting, rendered)
+
+
+def gap(db: sqlite3.Connection, session: int) -> int:
+    """Tool events of the session that an observer still has to answer for."""
+    row = db.execute(
+        "SELECT count(*) FROM tool_events WHERE session_id = ? AND state IN ('pending', 'claimed')", (session,)
+    ).fetchone()
+    return int(row[0])
+
+
+def _clean(entry: Entry) -> Entry:
+    """Everything once more through the one filter: rows written by an older version are no exception."""
+    match entry:
+        case Speech():
+            text = clean(entry.text)
+            return entry if text is entry.text else msgspec.structs.replace(entry, text=text)
+        case Happened(lines):
+            return Happened([_clean_line(line) for line in lines])
+        case _:
+            return entry
+
+
+def _clean_line(line: Line) -> Line:
+    text = clean(line.text)
+    return line if text is line.text else msgspec.structs.replace(line, text=text)

@@ -1,0 +1,161 @@
+"""A session as the bottle sees it: its main line from the store, in file order.
+
+Main line = rows of the current generation, and rows of an earlier one beyond the cursor (a truncated transcript lost
+them, we did not), without what was taken back or rewound.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+
+import msgspec
+from msgspec import Struct
+
+from endless_mode.model import Digest, MessageKind, Role, Status
+
+_digest = msgspec.json.Decoder(Digest)
+
+
+class SessionRow(Struct, frozen=True):
+    """What the store knows of a session as a whole. Times in milliseconds since the epoch."""
+
+    id: int
+    content_session_id: str
+    cwd: str
+    title: str
+    context_tokens: int
+    started_at: int | None
+    last_at: int | None
+    predecessor: str
+    gen: int
+    offset: int
+    path: str
+
+
+class Said(Struct, frozen=True, gc=False):
+    """A message of the main line."""
+
+    offset: int
+    index: int
+    role: Role
+    kind: MessageKind
+    text: str
+    at: int | None
+
+
+class Done(Struct, gc=False):
+    """A tool event of the main line with the line its observation gives; ``id`` 0 while there is none."""
+
+    offset: int
+    index: int
+    event: int
+    name: str
+    status: Status
+    state: str
+    at: int | None
+    id: int
+    title: str
+    subtitle: str
+    outcome: str
+    run: str
+    kind: str
+
+
+class Cut(Struct, frozen=True, gc=False):
+    """A compaction of the main line, with the client's generated summary when it is known."""
+
+    offset: int
+    index: int
+    key: str
+    trigger: str
+    pre_tokens: int | None
+    at: int | None
+
+
+class Rewind(Struct, frozen=True, gc=False):
+    """The user went back to an earlier point here."""
+
+    offset: int
+    index: int = -1
+    at: int | None = None
+
+
+Place = Said | Done | Cut | Rewind
+
+_MAIN = "session_id = ?1 AND (gen = ?2 OR offset >= ?3) AND rewound = ''"
+
+
+def load_session(db: sqlite3.Connection, session: int) -> SessionRow:
+    """The session's row with its main cursor; a session without a transcript has generation 0."""
+    row = db.execute(
+        "SELECT s.id, content_session_id, cwd, title, context_tokens, started_at, last_at, predecessor,"
+        " coalesce(t.gen, 0), coalesce(t.offset, 0), coalesce(t.path, '')"
+        " FROM sessions s LEFT JOIN transcripts t ON t.session_id = s.id AND t.agent = '' WHERE s.id = ?",
+        (session,),
+    ).fetchone()
+    return SessionRow(*row)
+
+
+def messages(db: sqlite3.Connection, at: SessionRow) -> Iterator[Said]:
+    """Messages of the main line in order."""
+    for row in db.execute(
+        f"SELECT offset, idx, role, kind, text, at FROM messages WHERE {_MAIN} AND withdrawn = '' ORDER BY offset, idx",
+        (at.id, at.gen, at.offset),
+    ):
+        yield Said(*row)
+
+
+def happened(db: sqlite3.Connection, at: SessionRow) -> Iterator[Done]:
+    """Tool events of the main line in order, without subagents' own."""
+    for row in db.execute(
+        "SELECT e.offset, e.idx, e.id, e.name, e.status, e.state, e.at, coalesce(o.id, 0), coalesce(o.title, ''),"
+        " coalesce(o.subtitle, ''), coalesce(o.narrative, ''), coalesce(o.run, ''), substr(e.digest, 10, 12),"
+        " CASE WHEN o.id IS NULL THEN e.digest END"
+        " FROM tool_events e LEFT JOIN observations o ON o.event_id = e.id"
+        " WHERE e.session_id = ?1 AND (e.gen = ?2 OR e.offset >= ?3) AND e.rewound = '' AND e.agent_id = ''"
+        " ORDER BY e.offset, e.idx, o.ordinal",
+        (at.id, at.gen, at.offset),
+    ):
+        narrative: str = row[10]
+        end = narrative.find("\n")
+        done = Done(*row[:10], narrative if end < 0 else narrative[:end], row[11], row[12].split('"', 1)[0])
+        if row[13] is not None:
+            done.title = brief(_digest.decode(row[13]))
+        yield done
+
+
+def brief(digest: Digest) -> str:
+    """A tool event in a few words while it has no observation: its command, path or pattern."""
+    shown = " ".join((digest.command or digest.target).split())[:200]
+    return f"`{shown}`" if digest.kind == "shell" and shown else shown
+
+
+def cuts(db: sqlite3.Connection, at: SessionRow) -> list[Cut]:
+    """Compactions of the main line in order."""
+    return [
+        Cut(*row)
+        for row in db.execute(
+            f"SELECT offset, idx, key, trigger, pre_tokens, at FROM boundaries WHERE {_MAIN} ORDER BY offset",
+            (at.id, at.gen, at.offset),
+        )
+    ]
+
+
+def rewinds(db: sqlite3.Connection, at: SessionRow) -> list[Rewind]:
+    """Where branches were left behind, by the keys the reader gave them."""
+    keys = db.execute(
+        "SELECT DISTINCT rewound FROM messages WHERE session_id = ? AND gen = ? AND rewound <> ''", (at.id, at.gen)
+    )
+    return [Rewind(int(key[1:])) for (key,) in keys]
+
+
+def digests(db: sqlite3.Connection, at: SessionRow) -> Iterator[tuple[Done, Digest]]:
+    """Every tool event that counts for where things stand, newest first, subagents' changes among them."""
+    for row in db.execute(
+        "SELECT offset, idx, id, name, status, state, at, agent_id, digest FROM tool_events"
+        f" WHERE {_MAIN} ORDER BY offset DESC, idx DESC",
+        (at.id, at.gen, at.offset),
+    ):
+        event = Done(*row[:7], id=0, title="", subtitle="", outcome="", run="", kind=row[7])
+        yield event, _digest.decode(row[8])

@@ -1,0 +1,597 @@
+"""Reads a Claude Code transcript into neutral items.
+
+A state machine over complete lines: what it must remember lies in :class:`State`, so reading may stop anywhere and go
+on in another process with the same outcome. File order is the spine; the parent chain serves only to find rewound
+branches (``branches.py``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from endless_mode.clients.base import Counts, Known, Line, Source
+from endless_mode.clients.claude_code import wording
+from endless_mode.clients.claude_code.branches import find_abandoned
+from endless_mode.clients.claude_code.calls import (
+    answers_of,
+    clean_event,
+    is_own,
+    outcome_of,
+    plan_of,
+    question_of,
+    result_text,
+)
+from endless_mode.clients.claude_code.entry import Block, Entry, decode, iter_blocks
+from endless_mode.clients.claude_code.state import (
+    MAX_ABANDONED,
+    MAX_AWAITED,
+    MAX_OPEN,
+    OpenCall,
+    Queued,
+    State,
+    text_digest,
+)
+from endless_mode.model import (
+    Boundary,
+    Branch,
+    Fact,
+    Item,
+    Message,
+    MessageKind,
+    Proof,
+    Summary,
+    TaskReport,
+    ToolEvent,
+    Withdrawn,
+)
+from endless_mode.privacy import clean, is_wholly_private
+
+#: First line of every handoff; also that of another program's, so the marker below decides.
+HANDOFF_HEAD = "# [claude-mem] Endless Mode"
+HANDOFF_MARK = "Endless Mode handoff "
+
+_SKIPPED = frozenset(
+    "progress file-history-snapshot last-prompt mode permission-mode api-request api-request-blob "
+    "api-request-shape atis-latch cost-state tools-used".split()
+)
+_state = msgspec.json.Decoder(State)
+
+
+class ClaudeCodeReader:
+    """See :class:`endless_mode.clients.base.Reader`."""
+
+    def __init__(
+        self, source: Source, state: bytes | None, known: Known, agent: str = "", *, flat: bool = False
+    ) -> None:
+        self.counts = Counts()
+        self._source = source
+        self._known = known
+        self._agent = agent
+        self._flat = flat
+        self._at = _state.decode(state) if state else State()
+        self._inputs: dict[str, ToolEvent] = {}
+        self._done: set[str] = set()
+        self._handlers: dict[str, Callable[[Entry, int], Iterator[Item]]] = {
+            "user": self._user,
+            "assistant": self._assistant,
+            "system": self._system,
+            "attachment": self._attachment,
+            "queue-operation": self._queue,
+            "summary": self._title,
+            "ai-title": self._title,
+            "custom-title": self._title,
+        }
+
+    def state(self) -> bytes:
+        """The state after the last line fed, as JSON."""
+        return msgspec.json.encode(self._at)
+
+    def feed(self, lines: Iterable[Line]) -> Iterator[Item]:
+        """The items of the next lines, in order."""
+        counts = self.counts
+        for line in lines:
+            entries = decode(line.data, line.offset)
+            if entries is None:
+                if line.data.strip():
+                    counts.lines += 1
+                    counts.skipped += 1
+                continue
+            counts.lines += 1
+            counts.objects += len(entries)
+            for offset, entry in entries:
+                yield from self._entry(entry, offset)
+
+    def _entry(self, entry: Entry, offset: int) -> Iterator[Item]:
+        kind = entry.type
+        if self._agent or (entry.isSidechain and not self._flat):
+            yield from self._subagent(entry, offset, self._agent or _text(entry.agentId) or "sidechain")
+            return
+        if kind == "progress":
+            yield from self._progress(entry, offset)
+        elif kind not in _SKIPPED:
+            handler = self._handlers.get(kind) if isinstance(kind, str) else None
+            if handler is None:
+                name = str(kind)[:40]
+                self.counts.unknown[name] = self.counts.unknown.get(name, 0) + 1
+                return
+            yield from self._session_facts(entry)
+            yield from handler(entry, offset)
+        if isinstance(entry.uuid, str):
+            yield from self._chain(entry)
+
+    # -- the chain -----------------------------------------------------------------------------------------
+
+    def _chain(self, entry: Entry) -> Iterator[Item]:
+        """Follow the parent chain: the leaf, loose beginnings, and abandoned branches that grow again."""
+        at, parent = self._at, entry.parentUuid
+        if isinstance(parent, str) and parent != at.leaf:
+            for branch in at.abandoned:
+                if parent not in branch.leaves:
+                    continue
+                if entry.type in ("user", "assistant"):
+                    at.abandoned.remove(branch)
+                    yield Branch(branch.key, branch.offsets, live=True)
+                else:
+                    branch.leaves.append(entry.uuid)
+                    return
+                break
+            if entry.type in ("attachment", "system") or entry.isMeta:
+                at.detached = parent
+        if entry.type == "assistant":
+            at.detached = ""
+        at.leaf = entry.uuid
+
+    def _typed(self, entry: Entry, offset: int) -> Iterator[Item]:
+        """A typed entry: does it leave a branch behind?"""
+        at, parent = self._at, entry.parentUuid
+        root = parent if isinstance(parent, str) and parent != at.leaf else at.detached
+        at.detached = ""
+        if not root or not at.leaf or any(root in b.leaves for b in at.abandoned):
+            return
+        branch = find_abandoned(self._source, root, offset, key=f"@{offset}")
+        if branch is not None:
+            at.abandoned = [*at.abandoned, branch][-MAX_ABANDONED:]
+            yield Branch(branch.key, branch.offsets, live=False)
+
+    # -- user lines ----------------------------------------------------------------------------------------
+
+    def _user(self, entry: Entry, offset: int) -> Iterator[Item]:
+        content = entry.message.content if entry.message else None
+        if entry.isCompactSummary:
+            text = clean("\n".join(wording.texts(content)))
+            yield Summary(self._key(entry, offset, 0), offset, 0, text, _ms(entry.timestamp))
+            return
+        results = list(iter_blocks(entry.message, "tool_result"))
+        if results:
+            for index, block in results:
+                yield from self._result(entry, block, offset, index)
+            return
+        if entry.isMeta:
+            return
+        if entry.origin and entry.origin.kind not in (None, "human"):
+            yield from self._notification(wording.texts(content), entry, offset)
+            return
+        yield from self._user_text(entry, content, offset)
+
+    def _user_text(self, entry: Entry, content: Any, offset: int) -> Iterator[Item]:
+        first = next(iter(wording.texts(content)), "")
+        command = wording.slash_command(first)
+        shell = wording.bash_input(first)
+        if command is not None:
+            yield from self._typed(entry, offset)
+            yield from self._command(entry, command, offset)
+        elif shell is not None:
+            yield from self._typed(entry, offset)
+            self._at.bash = offset
+            yield from self._said(entry, offset, "shell", f"! {shell}")
+        elif (printed := wording.bash_output(first)) is not None:
+            yield from self._bash_result(entry, printed, offset)
+        elif first.lstrip().startswith(wording.INTERRUPTED):
+            if not self._at.private:
+                yield Message(self._key(entry, offset, 0), offset, 0, "user", "interrupt", "", _ms(entry.timestamp))
+        elif (text := wording.prompt_text(content)) is not None:
+            yield from self._typed(entry, offset)
+            yield from self._said(entry, offset, "plan" if entry.planContent else "prompt", text)
+        else:
+            yield from self._notification(wording.texts(content), entry, offset)
+
+    def _said(self, entry: Entry, offset: int, kind: MessageKind, text: str) -> Iterator[Item]:
+        """A typed message, unless it is a second copy; settles the queue entry it came from."""
+        key = self._key(entry, offset, 0)
+        if self._known.has_message(key, offset):
+            return
+        yield from self._leaves_queue(text)
+        yield from self._speak(key, offset, kind, text, _ms(entry.timestamp))
+
+    def _speak(self, key: str, offset: int, kind: MessageKind, text: str, at: int | None) -> Iterator[Item]:
+        cleaned = clean(text)
+        if cleaned.strip():
+            self._at.private = False
+            yield Message(key, offset, 0, "user", kind, cleaned, at)
+        elif is_wholly_private(text):
+            self._at.private = True
+            yield Message(key, offset, 0, "user", "private", "", at)
+
+    def _command(self, entry: Entry, command: tuple[str, str], offset: int) -> Iterator[Item]:
+        name, args = command
+        text = f"{name} {args}" if args.strip() else name
+        if wording.is_steering(name):
+            yield from self._leaves_queue(text)
+            return
+        yield from self._said(entry, offset, "command", text)
+
+    def _bash_result(self, entry: Entry, printed: str, offset: int) -> Iterator[Item]:
+        start, self._at.bash = self._at.bash, -1
+        if self._at.private or start < 0:
+            return
+        command = self._bash_command(start)
+        event = ToolEvent(
+            tool_use_id=f"!{self._key(entry, offset, 0)}",
+            name="!",
+            offset=offset,
+            index=0,
+            input={"command": command},
+            at=_ms(entry.timestamp),
+            result=printed,
+            status="ok",
+            result_offset=offset,
+            ended_at=_ms(entry.timestamp),
+            cwd=_text(entry.cwd),
+        )
+        yield clean_event(event)
+
+    def _bash_command(self, offset: int) -> str:
+        for entry in self._entries_at(offset):
+            content = entry.message.content if entry.message else None
+            if (typed := wording.bash_input(next(iter(wording.texts(content)), ""))) is not None:
+                return typed
+        return ""
+
+    # -- the queue -----------------------------------------------------------------------------------------
+
+    def _queue(self, entry: Entry, offset: int) -> Iterator[Item]:
+        text = "\n".join(wording.texts(entry.content)) if not isinstance(entry.content, list) else _joined(entry.content)
+        at = self._at
+        if entry.operation == "enqueue":
+            yield from self._enqueue(entry, text, offset)
+        elif entry.operation in ("dequeue", "remove"):
+            taken = self._take(text)
+            if taken is not None and taken.key:
+                at.awaited = [*at.awaited, taken][-MAX_AWAITED:]
+                if entry.operation == "remove" and taken.private:
+                    at.private = True
+        elif entry.operation == "popAll":
+            gone = [q for q in at.queue if not text or q.digest == text_digest(clean(text))]
+            at.queue = [q for q in at.queue if q not in gone]
+            for queued in gone:
+                if queued.key:
+                    yield Withdrawn(queued.key, "taken back")
+
+    def _enqueue(self, entry: Entry, text: str, offset: int) -> Iterator[Item]:
+        queued = Queued()
+        typed = bool(text.strip()) and not text.lstrip().startswith(wording.ENVELOPES)
+        if typed and not (text.startswith("/") and wording.is_steering(text)):
+            cleaned = clean(text)
+            queued = Queued(f"@{offset}", text_digest(cleaned), is_wholly_private(text))
+            if cleaned.strip():
+                yield Message(queued.key, offset, 0, "user", "queued", cleaned, _ms(entry.timestamp))
+        elif text:
+            yield from self._notification([text], entry, offset)
+        self._at.queue.append(queued)
+
+    def _take(self, text: str) -> Queued | None:
+        """The queue entry an operation means: the one with its text, else the oldest."""
+        queue = self._at.queue
+        if text:
+            digest = text_digest(clean(text))
+            for n, queued in enumerate(queue):
+                if queued.digest == digest:
+                    return queue.pop(n)
+        return queue.pop(0) if queue else None
+
+    def _leaves_queue(self, text: str) -> Iterator[Item]:
+        """A line of its own holds this text: the queued copy is none."""
+        digest = text_digest(clean(text))
+        for waiting in (self._at.awaited, self._at.queue):
+            for n, queued in enumerate(waiting):
+                if queued.key and queued.digest == digest:
+                    del waiting[n]
+                    yield Withdrawn(queued.key, "stands elsewhere")
+                    return
+
+    def _attachment(self, entry: Entry, offset: int) -> Iterator[Item]:
+        att = entry.attachment
+        if att is None:
+            return
+        if att.type == "queued_command":
+            human = att.origin is None or att.origin.kind in (None, "human")
+            prompt = _joined(att.prompt)
+            if att.commandMode in (None, "prompt") and human and not prompt.lstrip().startswith(wording.ENVELOPES):
+                yield from self._said(entry, offset, "queued", prompt)
+            else:
+                yield from self._notification([prompt], entry, offset)
+        elif att.hookEvent in ("SessionStart", "UserPromptSubmit"):
+            yield from self._proof(entry, offset)
+
+    def _proof(self, entry: Entry, offset: int) -> Iterator[Item]:
+        att = entry.attachment
+        assert att is not None
+        for text in (att.content, att.stdout, *(att.content if isinstance(att.content, list) else ())):
+            if isinstance(text, str) and HANDOFF_HEAD in text and HANDOFF_MARK in text:
+                marker = text.rpartition(HANDOFF_MARK)[2][:64].split(")")[0].split("\\")[0].strip()
+                yield Proof(offset, 0, str(att.hookEvent), marker, _ms(entry.timestamp))
+                return
+
+    def _notification(self, found: list[str], entry: Entry, offset: int) -> Iterator[Item]:
+        """A background task or agent reports."""
+        if self._at.private:
+            return
+        for index, text in enumerate(found):
+            fields = wording.notification(text)
+            if fields is None:
+                continue
+            yield TaskReport(
+                offset,
+                index,
+                task_id=fields.get("task-id", ""),
+                tool_use_id=fields.get("tool-use-id", ""),
+                status=fields.get("status", ""),
+                summary=clean(fields.get("summary", "")),
+                result=clean(fields.get("result", "")),
+                at=_ms(entry.timestamp),
+            )
+
+    # -- assistant lines -----------------------------------------------------------------------------------
+
+    def _assistant(self, entry: Entry, offset: int) -> Iterator[Item]:
+        body = entry.message
+        if body is None or body.model == "<synthetic>":
+            return
+        self._usage(entry)
+        if self._at.private:
+            return
+        at, message_id = _ms(entry.timestamp), _text(body.id)
+        blocks = body.content if isinstance(body.content, list) else [Block(type="text", text=body.content)]
+        for index, block in enumerate(blocks):
+            if block.type == "text" and isinstance(block.text, str):
+                text = clean(block.text)
+                if text.strip():
+                    key = self._key(entry, offset, index)
+                    yield Message(key, offset, index, "assistant", "text", text, at, message_id)
+            elif block.type == "tool_use" and isinstance(block.id, str):
+                yield from self._call(entry, block, offset, index)
+
+    def _call(self, entry: Entry, block: Block, offset: int, index: int) -> Iterator[Item]:
+        event = _call_event(entry, block, offset, index)
+        if event is None or is_own(event) or event.tool_use_id in self._done or event.tool_use_id in self._at.open:
+            return
+        self._at.open[event.tool_use_id] = OpenCall(offset, index)
+        while len(self._at.open) > MAX_OPEN:
+            self._at.open.pop(next(iter(self._at.open)))
+        self._inputs[event.tool_use_id] = event
+        while len(self._inputs) > MAX_OPEN:
+            self._inputs.pop(next(iter(self._inputs)))
+        spoken = _spoken(event)
+        if spoken is not None:
+            kind, text = spoken
+            yield Message(f"{self._key(entry, offset, index)}", offset, index, "assistant", kind, text, event.at)
+        yield clean_event(event)
+
+    def _result(self, entry: Entry, block: Block, offset: int, index: int) -> Iterator[Item]:
+        tool_use_id = block.tool_use_id
+        if not isinstance(tool_use_id, str):
+            return
+        event = self._called(tool_use_id)
+        if event is None or self._at.private:
+            return
+        event.result = result_text(block.content)
+        event.detail = entry.toolUseResult
+        event.result_offset, event.ended_at = offset, _ms(entry.timestamp)
+        event.status, event.words = outcome_of(event, bool(block.is_error))
+        event = clean_event(event)
+        self._done.add(tool_use_id)
+        yield event
+        yield from self._decision(entry, event, offset, index)
+
+    def _called(self, tool_use_id: str) -> ToolEvent | None:
+        """The call a result belongs to, read again from its line when it was fed to another reader."""
+        call = self._at.open.pop(tool_use_id, None)
+        event = self._inputs.pop(tool_use_id, None)
+        if call is None or event is not None:
+            return event if call is not None else None
+        for entry in self._entries_at(call.offset):
+            for index, block in iter_blocks(entry.message, "tool_use"):
+                if block.id == tool_use_id:
+                    return _call_event(entry, block, call.offset, index)
+        return None
+
+    def _decision(self, entry: Entry, event: ToolEvent, offset: int, index: int) -> Iterator[Item]:
+        """What the user decided by a tool result: answers, approvals, refusals."""
+        kind, text = _decided(event)
+        if kind is not None:
+            yield Message(self._key(entry, offset, index), offset, index, "user", kind, text, _ms(entry.timestamp))
+
+    # -- the rest ------------------------------------------------------------------------------------------
+
+    def _system(self, entry: Entry, offset: int) -> Iterator[Item]:
+        if entry.subtype == "compact_boundary":
+            meta = entry.compactMetadata
+            tokens = meta.preTokens if meta else None
+            yield Boundary(
+                self._key(entry, offset, 0),
+                offset,
+                0,
+                _text(meta.trigger) if meta else "",
+                tokens if isinstance(tokens, int) else None,
+                _ms(entry.timestamp),
+            )
+
+    def _title(self, entry: Entry, offset: int) -> Iterator[Item]:
+        for value in (entry.customTitle, entry.aiTitle, entry.summary):
+            if isinstance(value, str) and value.strip():
+                yield from self._fact("title", clean(value))
+                return
+
+    def _session_facts(self, entry: Entry) -> Iterator[Item]:
+        for name, value in (("cwd", entry.cwd), ("version", entry.version), ("branch", entry.gitBranch)):
+            if isinstance(value, str) and value:
+                yield from self._fact(name, value)
+
+    def _fact(self, name: str, value: str) -> Iterator[Item]:
+        if self._at.facts.get(name) != value:
+            self._at.facts[name] = value
+            yield Fact(name, clean(value))
+
+    def _usage(self, entry: Entry) -> None:
+        body = entry.message
+        usage = body.usage if body else None
+        if usage is None:
+            return
+        parts = (
+            usage.input_tokens,
+            usage.cache_creation_input_tokens,
+            usage.cache_read_input_tokens,
+            usage.output_tokens,
+        )
+        total = sum(p for p in parts if isinstance(p, int))
+        if total > 0:
+            self._at.context_tokens = total
+
+    @property
+    def context_tokens(self) -> int:
+        """Tokens in the context by the last main-line usage; 0 when no answer stated any."""
+        return self._at.context_tokens
+
+    # -- subagents -----------------------------------------------------------------------------------------
+
+    def _progress(self, entry: Entry, offset: int) -> Iterator[Item]:
+        """Old clients copy a subagent's conversation into progress lines; only its changes to files matter."""
+        data = entry.data
+        if data is None or data.type != "agent_progress":
+            return
+        raw = bytes(data.message)
+        if b'"file_path"' not in raw and b'"notebook_path"' not in raw and b'"tool_result"' not in raw:
+            return
+        for _, inner in decode(raw, offset) or ():
+            inner.cwd = inner.cwd or entry.cwd
+            yield from self._subagent(inner, offset, _text(data.agentId) or "subagent")
+
+    def _subagent(self, entry: Entry, offset: int, agent: str) -> Iterator[Item]:
+        if self._at.private:
+            return
+        if entry.type == "assistant":
+            for index, block in iter_blocks(entry.message, "tool_use"):
+                event = _call_event(entry, block, offset, index)
+                if event is None or event.name not in _CHANGES or event.tool_use_id in self._done:
+                    continue
+                event.agent_id = agent
+                self._at.open.setdefault(event.tool_use_id, OpenCall(offset, index))
+                self._inputs[event.tool_use_id] = event
+        elif entry.type == "user":
+            for _, block in iter_blocks(entry.message, "tool_result"):
+                yield from self._subagent_result(entry, block, offset, agent)
+
+    def _subagent_result(self, entry: Entry, block: Block, offset: int, agent: str) -> Iterator[Item]:
+        if not isinstance(block.tool_use_id, str) or block.tool_use_id not in self._at.open:
+            return
+        event = self._called(block.tool_use_id)
+        if event is None:
+            return
+        event.agent_id = event.agent_id or agent
+        event.result, event.detail = result_text(block.content), entry.toolUseResult
+        event.result_offset, event.ended_at = offset, _ms(entry.timestamp)
+        event.status, event.words = outcome_of(event, bool(block.is_error))
+        self._done.add(event.tool_use_id)
+        yield clean_event(event)
+
+    # -- helpers -------------------------------------------------------------------------------------------
+
+    def _key(self, entry: Entry, offset: int, index: int) -> str:
+        """A line's uuid and the block's place; a line without uuid goes by its offset."""
+        if isinstance(entry.uuid, str) and entry.uuid:
+            return f"{entry.uuid}#{index}" if index else entry.uuid
+        return f"@{offset}#{index}" if index else f"@{offset}"
+
+    def _entries_at(self, offset: int) -> list[Entry]:
+        """A line read again. Old clients' progress lines hold the entry one level down."""
+        try:
+            with self._source.open(offset) as stream:
+                data = stream.readline()
+        except OSError:
+            return []
+        found: list[Entry] = []
+        for _, entry in decode(data, offset) or ():
+            found.append(entry)
+            if entry.data is not None and bytes(entry.data.message):
+                found += [inner for _, inner in decode(bytes(entry.data.message), offset) or ()]
+        return found
+
+
+_CHANGES = frozenset({"Edit", "MultiEdit", "Write", "NotebookEdit"})
+
+
+def _call_event(entry: Entry, block: Block, offset: int, index: int) -> ToolEvent | None:
+    if not isinstance(block.id, str) or not isinstance(block.name, str):
+        return None
+    return ToolEvent(
+        tool_use_id=block.id,
+        name=block.name,
+        offset=offset,
+        index=index,
+        input=block.input if isinstance(block.input, dict) else {},
+        at=_ms(entry.timestamp),
+        cwd=_text(entry.cwd),
+    )
+
+
+def _spoken(event: ToolEvent) -> tuple[MessageKind, str] | None:
+    """The part of a call that is conversation: a plan offered, a question asked."""
+    if event.name == "ExitPlanMode" and (plan := clean(plan_of(event))).strip():
+        return "plan", plan
+    if event.name == "AskUserQuestion" and (question := clean(question_of(event))).strip():
+        return "question", question
+    return None
+
+
+def _decided(event: ToolEvent) -> tuple[MessageKind | None, str]:
+    if event.status == "denied":
+        if event.words.strip():
+            return "refusal", event.words
+        return ("refusal", "(plan refused)") if event.name == "ExitPlanMode" else (None, "")
+    if event.status != "ok":
+        return None, ""
+    if event.name == "ExitPlanMode":
+        return "approval", "(plan approved)"
+    if event.name == "AskUserQuestion":
+        answers = clean(answers_of(event))
+        return ("answer", answers) if answers.strip() else (None, "")
+    return None, ""
+
+
+def _ms(timestamp: Any) -> int | None:
+    """An ISO timestamp as milliseconds since the epoch."""
+    if not isinstance(timestamp, str) or len(timestamp) < 10:
+        return None
+    try:
+        when = datetime.fromisoformat(timestamp)
+        return int(when.timestamp() * 1000)
+    except (ValueError, OverflowError, OSError):
+        return None
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _joined(content: Any) -> str:
+    """The text of a value that is a string or a list of plain text blocks."""
+    if isinstance(content, str):
+        return content
+    if isinstance(content, list):
+        parts = [b.get("text") for b in content if isinstance(b, dict) and b.get("type") == "text"]
+        return "\n".join(p for p in parts if isinstance(p, str))
+    return ""

@@ -1,0 +1,228 @@
+"""Ingest: read on from the cursor, turn lines into rows, move the cursor, all in one transaction a stretch.
+
+Running it again does nothing; running it after a crash is the same as running it for the first time.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from itertools import chain
+from pathlib import Path
+from typing import BinaryIO
+
+from msgspec import Struct
+
+from endless_mode.clients.base import Line
+from endless_mode.clients.claude_code import ClaudeCode, stem_of
+from endless_mode.clients.claude_code.digest import digest
+from endless_mode.clients.claude_code.reader import ClaudeCodeReader
+from endless_mode.errors import EndlessError
+from endless_mode.ingest.batch import Batch
+from endless_mode.names import check_session_id
+from endless_mode.observe.base import InlineObserver
+from endless_mode.observe.rules import RulesObserver
+from endless_mode.store import Store
+from endless_mode.tail import Cursor, FileSource, continues, cursor_at, lines
+
+#: Bytes of transcript to one transaction.
+STRETCH = 8 << 20
+
+Progress = Callable[[int, int], None]
+
+
+class IngestResult(Struct):
+    """What an ingest did. ``session`` is the row id; ``torn`` the bytes at the end that are no whole line yet."""
+
+    session: int
+    content_session_id: str
+    new_bytes: int = 0
+    lines: int = 0
+    objects: int = 0
+    skipped: int = 0
+    torn: int = 0
+    reset: bool = False
+
+
+class Unreadable(EndlessError):
+    """The transcript cannot be read."""
+
+
+def ingest_file(
+    store: Store,
+    path: Path,
+    *,
+    session_id: str = "",
+    adapter: ClaudeCode | None = None,
+    observer: InlineObserver | None = RulesObserver(),
+    progress: Progress | None = None,
+) -> IngestResult:
+    """Bring the store up to date with a main transcript and the files of its subagents.
+
+    Args:
+        session_id: content session id when the caller knows it (a hook does); else taken from the file.
+        observer: the inline observer, ``None`` leaves the events pending for a slow one.
+        progress: called with (bytes read, bytes in all) after each stretch.
+
+    Raises:
+        Unreadable: no such file, a directory, no permission.
+        NotATranscript: the file holds nothing of this client's.
+    """
+    client = adapter or ClaudeCode()
+    source = FileSource(path)
+    try:
+        if path.is_dir():
+            raise IsADirectoryError(path)
+        size = source.size()
+        if size == 0:
+            raise Unreadable("empty_transcript", f"{path.name} is empty.", "The client writes the first line with the first prompt.")
+        content_id = check_session_id(session_id) if session_id else client.session_id(path, source)
+        session = store.write(lambda db: ensure_session(db, client.name, content_id))
+        result = _ingest(store, source, session, content_id, "", client, observer, progress)
+        for agent, beside in client.subagent_files(path):
+            _ingest(store, FileSource(beside), session, content_id, agent, client, observer, None)
+        return result
+    except (OSError, EOFError) as error:
+        raise Unreadable(
+            "transcript_unreadable",
+            f"{path} cannot be read: {getattr(error, 'strerror', None) or error}.",
+            "Check the path and its permissions.",
+        ) from error
+
+
+ingest_session = ingest_file
+
+
+def ensure_session(db: sqlite3.Connection, platform: str, content_id: str) -> int:
+    """The row of a session, made when there is none."""
+    db.execute(
+        "INSERT INTO sessions (platform_source, content_session_id) VALUES (?, ?) ON CONFLICT DO NOTHING",
+        (platform, content_id),
+    )
+    row = db.execute(
+        "SELECT id FROM sessions WHERE platform_source = ? AND content_session_id = ?", (platform, content_id)
+    ).fetchone()
+    return int(row[0])
+
+
+def _ingest(
+    store: Store,
+    source: FileSource,
+    session: int,
+    content_id: str,
+    agent: str,
+    client: ClaudeCode,
+    observer: InlineObserver | None,
+    progress: Progress | None,
+) -> IngestResult:
+    result = IngestResult(session, content_id)
+    flat = not agent and stem_of(source.path).startswith("agent-")
+    size = source.size()
+    with source.open() as stream:
+        cursor, gen, state = store.read(lambda db: _load(db, session, agent))
+        if cursor is not None and (source.packed or not continues(stream, cursor)):
+            result.reset = True
+            cursor, gen, state = None, gen + 1, None
+        offset = start = cursor.offset if cursor else 0
+        stream.seek(offset)
+        known = _Late()
+        reader = client.reader(source, state, known, agent=agent, flat=flat)
+        fed = lines(stream, offset)
+        more = True
+        while more:
+
+            def work(db: sqlite3.Connection, offset: int = offset) -> tuple[int, bool]:
+                return _stretch(db, known, reader, fed, stream, offset, session, agent, gen, source, observer)
+
+            moved, more = store.write(work)
+            offset = max(offset, moved)
+            if progress is not None:
+                progress(offset, size)
+    counts = reader.counts
+    result.new_bytes, result.lines, result.objects, result.skipped = offset - start, counts.lines, counts.objects, counts.skipped
+    result.torn = 0 if source.packed else max(0, size - offset)
+    return result
+
+
+class _Late:
+    """Answers the reader's question from the batch that is being filled."""
+
+    batch: Batch | None = None
+
+    def has_message(self, key: str, before: int) -> bool:
+        return self.batch is not None and self.batch.has_message(key, before)
+
+
+def _stretch(
+    db: sqlite3.Connection,
+    known: _Late,
+    reader: ClaudeCodeReader,
+    fed: Iterator[Line],
+    stream: BinaryIO,
+    offset: int,
+    session: int,
+    agent: str,
+    gen: int,
+    source: FileSource,
+    observer: InlineObserver | None,
+) -> tuple[int, bool]:
+    """Read up to :data:`STRETCH` bytes into rows; return the new offset and whether there is more."""
+    first = next(fed, None)
+    if first is None:
+        return offset, False
+    batch = Batch(db, session, gen, digest, observer)
+    known.batch = batch
+    limit = first.offset + STRETCH
+    end = [first.end]
+
+    def until() -> Iterator[Line]:
+        for line in chain((first,), fed):
+            end[0] = line.end
+            yield line
+            if line.end >= limit:
+                return
+
+    for item in reader.feed(until()):
+        batch.add(item)
+    batch.flush()
+    _save(db, session, agent, gen, source, reader, end[0])
+    if not agent:
+        _session_row(db, session, batch, reader.context_tokens)
+    return end[0], end[0] >= limit
+
+
+def _load(db: sqlite3.Connection, session: int, agent: str) -> tuple[Cursor | None, int, bytes | None]:
+    row = db.execute(
+        "SELECT device, inode, offset, anchor, gen, state FROM transcripts WHERE session_id = ? AND agent = ?",
+        (session, agent),
+    ).fetchone()
+    return (Cursor(*row[:4]), row[4], row[5]) if row else (None, 1, None)
+
+
+def _save(
+    db: sqlite3.Connection, session: int, agent: str, gen: int, source: FileSource, reader: ClaudeCodeReader, offset: int
+) -> None:
+    with source.open() as stream:
+        cursor = cursor_at(stream, offset)
+    counts = reader.counts
+    db.execute(
+        "INSERT INTO transcripts VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (session_id, agent) DO UPDATE SET"
+        " path = excluded.path, device = excluded.device, inode = excluded.inode, offset = excluded.offset,"
+        " anchor = excluded.anchor, gen = excluded.gen, state = excluded.state, lines = excluded.lines,"
+        " objects = excluded.objects, skipped = excluded.skipped",
+        (session, agent, str(source.path), cursor.device, cursor.inode, offset, cursor.anchor, gen, reader.state(),
+         counts.lines, counts.objects, counts.skipped),
+    )
+
+
+def _session_row(db: sqlite3.Connection, session: int, batch: Batch, context_tokens: int) -> None:
+    facts = batch.facts
+    db.execute(
+        "UPDATE sessions SET prompts = ?1, context_tokens = ?2,"
+        " cwd = CASE WHEN cwd = '' THEN ?3 ELSE cwd END, version = CASE WHEN ?4 <> '' THEN ?4 ELSE version END,"
+        " branch = CASE WHEN ?5 <> '' THEN ?5 ELSE branch END, title = CASE WHEN ?6 <> '' THEN ?6 ELSE title END,"
+        " started_at = min(coalesce(started_at, ?7), coalesce(?7, started_at)),"
+        " last_at = max(coalesce(last_at, ?8), coalesce(?8, last_at)) WHERE id = ?9",
+        (batch.prompts, context_tokens, facts.get("cwd", ""), facts.get("version", ""), facts.get("branch", ""),
+         facts.get("title", ""), batch.first_at, batch.last_at, session),
+    )
