@@ -10,6 +10,7 @@ names and /dev/null are no tokens.
 
 from __future__ import annotations
 
+import errno
 import re
 from functools import lru_cache
 
@@ -22,7 +23,7 @@ _SNAKE = re.compile(r"_*[A-Za-z0-9]+(_+[A-Za-z0-9]+)+_*")
 _CAMEL = re.compile(r"[A-Za-z]*[a-z][A-Z][A-Za-z0-9]*|[a-z]+[0-9]*[A-Z][A-Za-z0-9]*")
 _MIXED = re.compile(r"(?=\d*[A-Za-z])(?=[A-Za-z]*\d)[A-Za-z0-9]{4,}")
 _KEBAB = re.compile(r"(?=[^\d]*\d)[A-Za-z0-9_]+(-[A-Za-z0-9_]+)+")
-_ERRNO = re.compile(r"E[A-Z0-9]{4,}")
+_ERRNO = re.compile("|".join(sorted(errno.errorcode.values(), key=len, reverse=True)))
 _FORMS = (
     ("version", _VERSION),
     ("number", _NUMBER),
