@@ -32,7 +32,7 @@ class Speech(Struct, frozen=True, gc=False, tag=True):
     truncated_at: int | None = None
 
 
-class Line(Struct, frozen=True):
+class Line(Struct, frozen=True, gc=False):
     """One line of what happened: one observation (``["12"]``), a run of them, or a tool event without any.
 
     ``text`` is one line (control characters and line separators become spaces). ``at`` is shown, and survives
@@ -45,7 +45,7 @@ class Line(Struct, frozen=True):
     at: int | None = None
 
 
-class Happened(Struct, frozen=True, tag=True):
+class Happened(Struct, frozen=True, gc=False, tag=True):
     """Tool activity between two messages."""
 
     lines: list[Line]

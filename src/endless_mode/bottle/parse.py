@@ -226,7 +226,7 @@ def _read_happened(_match: re.Match[str], body: list[str], times: _Times) -> Hap
 
 
 def _read_line(line: str, times: _Times) -> Line:
-    match = _PENDING.fullmatch(line)
+    match = _PENDING.fullmatch(line) if line.startswith("- ⏳") else None
     if match:
         ids = _ids(match["ids"]) if match["ids"] else []
         return Line(ids, _plain(match["text"], ids), True, times.read(match["time"] or "—"))
@@ -319,8 +319,7 @@ def _day(text: str) -> int:
 
 
 def _milliseconds(clock: str) -> int:
-    hours, minutes, *seconds = (int(part) for part in clock.split(":"))
-    return (hours * 3600 + minutes * 60 + (seconds[0] if seconds else 0)) * 1000
+    return (int(clock[:2]) * 3600 + int(clock[3:5]) * 60 + int(clock[6:] or 0)) * 1000
 
 
 def _number(digits: str) -> int:

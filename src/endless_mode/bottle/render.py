@@ -24,7 +24,7 @@ from endless_mode.bottle.entries import (
     Speech,
 )
 from endless_mode.bottle.escape import CLOSING, CONVERSATION, HAPPENED, INDEX, MARKS, REQUEST, encode, flatten
-from endless_mode.bottle.pages import fits_one_read
+from endless_mode.bottle.pages import ONE_READ_BYTES, fits_one_read
 
 #: An original request up to this length stands whole at the head; a longer one only begins there.
 REQUEST_SHOWN = 2000
@@ -73,28 +73,31 @@ def render(document: Document) -> Rendered:
 
     above = head + "".join(parts)
     closing = f"{CLOSING}\n{encode(document.closing, closing=True)}\n"
-    data, above, closing = _utf8(above, closing)
-    index: list[IndexLine] = []
-    if not fits_one_read(data):
-        index = [
-            IndexLine(number, _beginning(entry.text), entry.at)
-            for entry, number in zip(document.entries, entry_lines, strict=True)
-            if isinstance(entry, Speech) and entry.role == "user"
-        ]
+    index = [] if _is_short(above, closing) else _index(document, entry_lines)
     if index:
-        listed = "".join(f"- line {e.line} · {_full_minute(e.at)} · {e.text}\n" for e in index)
-        listed = f"{INDEX}\n{listed}\n"
-        line += listed.count("\n")
-        data, above, closing = _utf8(above + listed, closing)
-    return Rendered(above + closing, data, index, entry_lines, line)
-
-
-def _utf8(above: str, closing: str) -> tuple[bytes, str, str]:
+        listed = "".join([f"- line {e.line} · {_full_minute(e.at)} · {e.text}\n" for e in index])
+        above += f"{INDEX}\n{listed}\n"
+        line += len(index) + 2
+    text = above + closing
     try:
-        return (above + closing).encode(), above, closing
+        data = text.encode()
     except UnicodeEncodeError:
-        above, closing = _SURROGATE.sub("\ufffd", above), _SURROGATE.sub("\ufffd", closing)
-        return (above + closing).encode(), above, closing
+        text = _SURROGATE.sub("\ufffd", text)
+        data = text.encode()
+    return Rendered(text, data, index, entry_lines, line)
+
+
+def _is_short(above: str, closing: str) -> bool:
+    # The first test spares encoding a long bottle for the second.
+    return len(above) < ONE_READ_BYTES and fits_one_read((above + closing).encode("utf-8", "replace"))
+
+
+def _index(document: Document, entry_lines: list[int]) -> list[IndexLine]:
+    return [
+        IndexLine(line, _beginning(entry.text), entry.at)
+        for entry, line in zip(document.entries, entry_lines, strict=True)
+        if isinstance(entry, Speech) and entry.role == "user"
+    ]
 
 
 # The head
@@ -203,7 +206,7 @@ def _boundary(mark: BoundaryMark, times: _Times) -> str:
 
 
 def _beginning(text: str) -> str:
-    start = " ".join(flatten(text[: 4 * INDEX_SHOWN]).split())
+    start = " ".join(flatten(_SURROGATE.sub("\ufffd", text[: 4 * INDEX_SHOWN])).split())
     return start if len(start) <= INDEX_SHOWN else start[: INDEX_SHOWN - 1] + "…"
 
 
