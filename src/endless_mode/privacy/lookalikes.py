@@ -1,0 +1,65 @@
+"""Spell a tag name so that its disguises match too.
+
+Letters match in any case and in every form that Unicode's compatibility mapping and case
+folding turn into them (full-width, mathematical, circled, long s, dotted and dotless i).
+Between letters, characters that show nothing may stand.
+"""
+
+import functools
+import re
+import unicodedata
+
+# Blocks that hold compatibility forms of Latin letters, "_" and "-".
+_BLOCKS = (
+    (0x00AA, 0x00BB), (0x0130, 0x0132), (0x017F, 0x0180), (0x02B0, 0x02E5), (0x1D2C, 0x1D6B),
+    (0x2010, 0x2016), (0x203F, 0x2041), (0x2070, 0x20A0), (0x2100, 0x2190), (0x2212, 0x2213),
+    (0x249C, 0x24EA), (0x2C7C, 0x2C7E), (0x33C0, 0x33E0), (0xA7F2, 0xA7F5), (0xFB00, 0xFB07),
+    (0xFE31, 0xFE64), (0xFF0D, 0xFF5B), (0x1D400, 0x1D6A6), (0x1F110, 0x1F18A),
+)  # fmt: skip
+_SPECIAL = {"\u0130": "i", "\u0131": "i"}
+_DASHES = "\u2010\u2011\u2012\u2013\u2014\u2015\u2212"
+
+_INVISIBLE = (
+    r"\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\u00ad\u0300-\u036f\u061c\u115f\u1160\u17b4\u17b5"
+    r"\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0"
+    r"\ufff9-\ufffd\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+)
+_COLOUR = r"\x1b\[[0-9;:?]*+[A-Za-z]"  # a terminal's colour code, as in the output of grep --color
+
+JUNK = rf"(?:{_COLOUR}|[{_INVISIBLE}])*+"
+JUNK_OR_SPACE = rf"(?:{_COLOUR}|[\s{_INVISIBLE}])*+"
+
+
+@functools.cache
+def _forms() -> dict[str, str]:
+    """Map each one- or two-character ASCII string to the single characters that fold to it."""
+    forms: dict[str, str] = {}
+    for start, stop in _BLOCKS:
+        for char in map(chr, range(start, stop)):
+            plain = _SPECIAL.get(char) or unicodedata.normalize("NFKC", char).casefold()
+            plain = "-" if char in _DASHES else plain.strip("()")
+            if plain.isascii() and 1 <= len(plain) <= 2:
+                forms[plain] = forms.get(plain, "") + char
+    return forms
+
+
+def _letter(char: str) -> str:
+    variants = dict.fromkeys(char + char.upper() + _forms().get(char, ""))
+    return "[" + "".join(map(re.escape, variants)) + "]"
+
+
+def spell(name: str) -> str:
+    """Return a pattern for ``name`` in any disguise; it consumes no more than the name."""
+    pattern = ""
+    index = 0
+    while index < len(name):
+        pair = name[index : index + 2]
+        step = JUNK.join(map(_letter, pair))
+        width = len(pair)
+        if width == 2 and (single := _forms().get(pair)):
+            step = f"(?:[{re.escape(single)}]|{step})"
+        else:
+            step, width = _letter(pair[0]), 1
+        pattern += (JUNK if pattern else "") + step
+        index += width
+    return pattern
