@@ -8,7 +8,18 @@ from collections.abc import Iterable, Iterator
 from operator import attrgetter
 
 from endless_mode.bottle.entries import BoundaryMark, Entry, Happened, Line, Mark, Speech
-from endless_mode.bottle.view import Cut, Done, Place, Rewind, Said, SessionRow, cuts, happened, messages, rewinds
+from endless_mode.bottle.view import (
+    Cut,
+    Done,
+    Place,
+    Rewind,
+    Said,
+    SessionRow,
+    cuts,
+    happened,
+    messages,
+    rewinds,
+)
 
 #: A run of like lines is broken before it gets longer than this, in characters.
 RUN_CHARS = 700
@@ -64,7 +75,9 @@ def _lines(block: list[Done], last_typed: int) -> list[Line]:
     lines: list[Line] = []
     run: list[Done] = []
     for event in block:
-        if run and (not event.run or event.run != run[0].run or _length(run) + len(event.subtitle) > RUN_CHARS):
+        if run and (
+            not event.run or event.run != run[0].run or _length(run) + len(event.subtitle) > RUN_CHARS
+        ):
             lines.append(_run_line(run))
             run = []
         if event.run and event.id:

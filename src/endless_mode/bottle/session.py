@@ -43,7 +43,9 @@ def document(db: sqlite3.Connection, session: int, now: int | None = None) -> Do
     """The bottle's document. ``now`` is the render stamp in milliseconds, the present by default."""
     at = load_session(db, session)
     body = [_clean(entry) for entry in entries(db, at)]
-    request = next((e.text for e in body if isinstance(e, Speech) and e.role == "user" and e.kind in _REQUESTS), None)
+    request = next(
+        (e.text for e in body if isinstance(e, Speech) and e.role == "user" and e.kind in _REQUESTS), None
+    )
     header = Header(
         content_session_id=at.content_session_id,
         project=clean(at.cwd),
@@ -52,7 +54,7 @@ def document(db: sqlite3.Connection, session: int, now: int | None = None) -> Do
         started=at.started_at,
         rendered=int(time.time() * 1000) if now is None else now,
     )
-    return Document(header, body, request, clean(closing(db, at)))
+    return Document(header, body, request, clean(closing(db, at).text))
 
 
 #: Kinds of user messages that ask for something.
@@ -85,7 +87,8 @@ def write_bottle(store: Store, session: int, directory: Path, locks: Path) -> Bo
 def gap(db: sqlite3.Connection, session: int) -> int:
     """Tool events of the session that an observer still has to answer for."""
     row = db.execute(
-        "SELECT count(*) FROM tool_events WHERE session_id = ? AND state IN ('pending', 'claimed')", (session,)
+        "SELECT count(*) FROM tool_events WHERE session_id = ? AND state IN ('pending', 'claimed')",
+        (session,),
     ).fetchone()
     return int(row[0])
 

@@ -145,7 +145,8 @@ def cuts(db: sqlite3.Connection, at: SessionRow) -> list[Cut]:
 def rewinds(db: sqlite3.Connection, at: SessionRow) -> list[Rewind]:
     """Where branches were left behind, by the keys the reader gave them."""
     keys = db.execute(
-        "SELECT DISTINCT rewound FROM messages WHERE session_id = ? AND gen = ? AND rewound <> ''", (at.id, at.gen)
+        "SELECT DISTINCT rewound FROM messages WHERE session_id = ? AND gen = ? AND rewound <> ''",
+        (at.id, at.gen),
     )
     return [Rewind(int(key[1:])) for (key,) in keys]
 

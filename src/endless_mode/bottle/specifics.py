@@ -1,0 +1,27 @@
+"""Specific tokens: strings that cannot be guessed and must have been seen (paths, names, ids, URLs, numbers)."""
+
+from __future__ import annotations
+
+import re
+
+_CHUNK = re.compile(r"https?://[^\s\"'<>()\[\]{}`\\|]+|[A-Za-z0-9_~./@+-]*[A-Za-z0-9_]")
+_STRUCTURE = re.compile(r"[_./\d]|[a-z][A-Z]")
+_PLAIN = re.compile(r"[A-Za-z-]+[./]?|\d{1,2}|\d\d0|[\d.]{1,3}")
+#: Texts are looked at up to this length, from both ends.
+_WINDOW = 6000
+
+
+def specifics(text: str) -> list[str]:
+    """The specific tokens of a text in order of first appearance, paths also by their file name."""
+    if len(text) > 2 * _WINDOW:
+        text = text[:_WINDOW] + " " + text[-_WINDOW:]
+    found: dict[str, None] = {}
+    for chunk in _CHUNK.findall(text):
+        if len(chunk) < 3 or not _STRUCTURE.search(chunk):
+            continue
+        if not chunk.startswith("http"):
+            chunk = chunk.lstrip("+-@").rstrip(".+-@/")
+            if _PLAIN.fullmatch(chunk) or (len(chunk) < 5 and not chunk.isdigit()):
+                continue
+        found[chunk] = None
+    return list(found)

@@ -1,0 +1,143 @@
+"""What the store says about where a session stands: facts only, newest first."""
+
+from __future__ import annotations
+
+import sqlite3
+from itertools import islice
+
+from msgspec import Struct, field
+
+from endless_mode.bottle.view import Done, Said, SessionRow, digests
+from endless_mode.model import Digest, Todo
+
+#: How far back the packing looks, in tool events and in messages.
+EVENTS_SEEN = 800
+MESSAGES_SEEN = 400
+
+_ASKING = frozenset({"prompt", "queued", "command", "plan"})
+
+
+class FileState(Struct):
+    """What happened to one file: lines added and removed, names touched, newest first."""
+
+    path: str
+    added: int = 0
+    removed: int = 0
+    edits: int = 0
+    created: bool = False
+    by_agent: bool = False
+    lines: list[str] = field(default_factory=list)
+    symbols: dict[str, None] = field(default_factory=dict)
+    hunks: list[str] = field(default_factory=list)
+    age: int = 0
+
+
+class Seen(Struct, frozen=True):
+    """A tool event of interest with its age in events (0 = newest)."""
+
+    age: int
+    event: Done
+    digest: Digest
+
+
+class Standing(Struct):
+    """The facts the closing part is written from."""
+
+    messages: list[Said]
+    events: list[Seen]
+    files: dict[str, FileState]
+    todos: list[Todo]
+    running: list[Seen]
+    checks: list[Seen]
+    failing: list[Seen]
+    pending: list[Seen]
+
+
+def standing(db: sqlite3.Connection, session: SessionRow) -> Standing:
+    """Gather the facts of a session's main line."""
+    told = Standing(_messages(db, session), [], {}, [], [], [], [], [])
+    todos: dict[str, Todo] = {}
+    whole_seen = False
+    commands: set[str] = set()
+    for age, (event, digest) in enumerate(digests(db, session)):
+        by_agent = bool(event.kind)
+        seen = Seen(age, event, digest)
+        if age < EVENTS_SEEN and not by_agent:
+            told.events.append(seen)
+        _file(told.files, seen, session.cwd, by_agent)
+        if digest.kind == "todo" and not whole_seen and digest.status == "ok":
+            for todo in digest.todos:
+                todos.setdefault(todo.id or todo.text, todo)
+            whole_seen = digest.todos_whole
+        if event.status == "background" and digest.task_id:
+            told.running.append(seen)
+        if event.state in ("pending", "claimed") or event.status == "open":
+            told.pending.append(seen)
+        if digest.kind == "shell" and digest.command and event.status in ("ok", "failed"):
+            _command(told, seen, commands)
+    told.todos = list(todos.values()) if whole_seen else list(reversed(todos.values()))
+    return told
+
+
+def _messages(db: sqlite3.Connection, session: SessionRow) -> list[Said]:
+    """The newest messages, newest first, and every decision and the first request however old."""
+    rows = db.execute(
+        "SELECT offset, idx, role, kind, text, at FROM messages WHERE session_id = ?1 AND (gen = ?2 OR offset >= ?3)"
+        " AND rewound = '' AND withdrawn = '' ORDER BY offset DESC, idx DESC",
+        (session.id, session.gen, session.offset),
+    )
+    kept: list[Said] = [Said(*row) for row in islice(rows, MESSAGES_SEEN)]
+    first: Said | None = None
+    for row in rows:
+        said = Said(*row)
+        if said.kind in ("answer", "refusal", "approval", "plan"):
+            kept.append(said)
+        if said.role == "user" and said.kind in _ASKING:
+            first = said
+    if first is not None and first not in kept:
+        kept.append(first)
+    return kept
+
+
+def asks(said: Said) -> bool:
+    """Whether the message asks for something to be done."""
+    return said.role == "user" and said.kind in _ASKING
+
+
+def relative(path: str, cwd: str) -> str:
+    """A path as the session would write it: relative inside its directory."""
+    return path[len(cwd) + 1 :] if cwd and path.startswith(cwd + "/") else path
+
+
+def _file(files: dict[str, FileState], seen: Seen, cwd: str, by_agent: bool) -> None:
+    digest = seen.digest
+    if digest.kind not in ("read", "edit", "write") or not digest.target or digest.status not in ("ok", "open"):
+        return
+    path = relative(digest.target, cwd)
+    state = files.get(path)
+    if state is None:
+        state = files[path] = FileState(path, age=seen.age)
+    state.symbols.update(dict.fromkeys(digest.symbols))
+    if digest.kind == "read":
+        if digest.lines:
+            state.lines.append(digest.lines)
+        return
+    state.edits += 1
+    state.added += digest.added
+    state.removed += digest.removed
+    state.by_agent = state.by_agent or by_agent
+    state.created = state.created or digest.outcome.startswith("created")
+    state.hunks.extend(digest.hunks)
+    state.symbols.update(dict.fromkeys(digest.names))
+
+
+def _command(told: Standing, seen: Seen, known: set[str]) -> None:
+    """The last run of each check, and of each command that failed and has not succeeded since."""
+    head = " ".join(seen.digest.command.split())[:80]
+    if head in known:
+        return
+    known.add(head)
+    if seen.digest.check:
+        told.checks.append(seen)
+    elif seen.event.status == "failed":
+        told.failing.append(seen)

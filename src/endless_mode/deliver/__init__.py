@@ -1,0 +1,1 @@
+"""Delivery: what a session is handed after a compaction, and when."""
