@@ -75,7 +75,9 @@ class RulesObserver:
             narrative=_narrative(digest, line, cwd),
             facts=_facts(digest),
             concepts=[clip(one_line(s), 100) for s in digest.symbols + digest.names][:12],
-            files_read=[digest.target] if digest.kind == "read" and digest.target and digest.status == "ok" else [],
+            files_read=[digest.target]
+            if digest.kind == "read" and digest.target and digest.status == "ok"
+            else [],
             files_modified=modified,
             run=line.run,
         )
@@ -108,7 +110,11 @@ def _shell(digest: Digest, cwd: str) -> Line:
     if digest.status == "denied":
         return Line(f"Wanted to run `{command}`", [stands])
     if not command:
-        title = f"Looked at task {digest.target}" if digest.outcome != "stopped" else f"Stopped task {digest.target}"
+        title = (
+            f"Looked at task {digest.target}"
+            if digest.outcome != "stopped"
+            else f"Stopped task {digest.target}"
+        )
     elif digest.outcome == "stopped" and digest.target:
         return Line(f"Stopped `{command}`", [f"task {digest.target}"])
     elif digest.status == "background":
@@ -119,12 +125,16 @@ def _shell(digest: Digest, cwd: str) -> Line:
     if digest.status == "failed" and not code:
         code = "failed"
     lead = [stands, code, digest.outcome]
-    failing = joined(digest.symbols, 220) if digest.check or digest.exit_code or digest.status == "failed" else ""
+    failing = (
+        joined(digest.symbols, 220) if digest.check or digest.exit_code or digest.status == "failed" else ""
+    )
     if failing:
         lead.append(f"failing: {failing}")
     elif digest.symbols:
         lead.append(joined(digest.symbols, 140))
     lead.append(clip(digest.error, 240))
+    if digest.check and not failing and not digest.error and digest.status == "ok":
+        return Line(title, lead)
     return Line(title, lead + _brought(digest, cwd, lead))
 
 
@@ -143,7 +153,11 @@ def _read(digest: Digest, cwd: str) -> Line:
         where = f" lines {digest.lines}" if digest.lines else ""
         return Line(f"Read `{path}`{where}", [ended(digest), _failed(digest)])
     where = f" {digest.lines}" if digest.lines and digest.outcome != "whole file" else ""
-    what = f"({digest.lines.partition('–')[2] or digest.lines} lines)" if digest.outcome == "whole file" else digest.outcome
+    what = (
+        f"({digest.lines.partition('–')[2] or digest.lines} lines)"
+        if digest.outcome == "whole file"
+        else digest.outcome
+    )
     names = joined(digest.symbols, 130)
     title = f"`{path}`{where}{' ' + what if what else ''}{': ' + names if names else ''}"
     return Line(title, [], run="Read")
@@ -168,22 +182,36 @@ def _changed(digest: Digest, cwd: str) -> Line:
     names = joined(digest.symbols, 240)
     title = f"{verb} `{path}{where}`{counts}{': ' + names if names else ''}"
     fresh = f"new: {joined(digest.names, 220)}" if digest.names else ""
-    return Line(title, [ended(digest), _failed(digest), digest.outcome, fresh])
+    said = [ended(digest), _failed(digest), digest.outcome, fresh]
+    if (
+        digest.kind == "edit"
+        and digest.status in ("ok", "open")
+        and len(digest.symbols) + len(digest.names) < 4
+    ):
+        said.append(clip(" ⏎ ".join(digest.excerpt.split("\n")[:2]), 170))
+    return Line(title, said)
 
 
 def _search(digest: Digest, cwd: str) -> Line:
     verb = {"search": "Searched", "list": "Listed"}[digest.kind]
     scope = inside(relative(digest.scope, cwd), cwd)
-    target = f"`{clip(digest.target, 300)}`" if digest.kind == "search" else f"`{relative(digest.target, cwd)}`"
+    target = (
+        f"`{clip(digest.target, 300)}`" if digest.kind == "search" else f"`{relative(digest.target, cwd)}`"
+    )
     title = f"{target}{' in ' + scope if scope and scope != '.' else ''}"
     if digest.status == "ok" and not digest.paths and digest.outcome.startswith("no "):
         return Line(f"{title}: {digest.outcome}", [], run=verb)
     names = joined([*digest.symbols, *digest.names], 120)
-    return Line(f"{verb} {title}", [ended(digest), _failed(digest), digest.outcome, _paths(digest, cwd, 260), names])
+    found = _paths(digest, cwd, 260)
+    if scope and len(digest.paths) == 1 and found.startswith(f"{scope}:"):
+        found = f"lines {found[len(scope) + 1 :]}"
+    return Line(f"{verb} {title}", [ended(digest), _failed(digest), digest.outcome, found, names])
 
 
-def _web(digest: Digest, cwd: str) -> Line:
-    title = f"Fetched {digest.target}" if digest.kind == "fetch" else f"Searched the web for “{digest.target}”"
+def _web(digest: Digest, _cwd: str) -> Line:
+    title = (
+        f"Fetched {digest.target}" if digest.kind == "fetch" else f"Searched the web for “{digest.target}”"
+    )
     if digest.kind == "fetch" and digest.scope:
         title += f" ({clip(digest.scope, 160)})"
     return Line(title, [ended(digest), _failed(digest), digest.outcome, joined(digest.names, 180)])
@@ -198,11 +226,11 @@ def _agent(digest: Digest, cwd: str) -> Line:
     return Line(title, said + _brought(digest, cwd, said) if digest.status == "ok" else said)
 
 
-def _todo(digest: Digest, cwd: str) -> Line:
+def _todo(digest: Digest, _cwd: str) -> Line:
     if digest.todos_whole:
         order = {"in_progress": 0, "pending": 1, "completed": 2}
         items = sorted(digest.todos, key=lambda todo: order.get(todo.status, 3))
-        return Line(f"Todos: {joined([_item(todo) for todo in items], 560, '; ')}", [digest.outcome])
+        return Line(f"Todos: {joined([_item(todo) for todo in items], 380, '; ')}", [digest.outcome])
     if digest.status != "ok":
         return Line(f"{digest.tool} {digest.target}".strip(), [ended(digest), _failed(digest)])
     if digest.tool == "TaskCreate":
@@ -216,19 +244,25 @@ def _item(todo: Todo) -> str:
     return f"{mark} #{todo.id} {todo.text}" if todo.id else f"{mark} {todo.text}"
 
 
-def _question(digest: Digest, cwd: str) -> Line:
+def _question(digest: Digest, _cwd: str) -> Line:
     options = joined(digest.names, 200, " | ")
     answered = f"the user answered: {digest.outcome}" if digest.outcome else ""
-    return Line(f"Asked: {clip(digest.target, 480)}{f' [{options}]' if options else ''}", [ended(digest), _failed(digest), answered])
+    return Line(
+        f"Asked: {clip(digest.target, 480)}{f' [{options}]' if options else ''}",
+        [ended(digest), _failed(digest), answered],
+    )
 
 
 def _plan(digest: Digest, cwd: str) -> Line:
     if digest.tool == "EnterPlanMode":
         return Line("Entered plan mode", [ended(digest), _failed(digest)])
-    return Line(f"Offered plan “{digest.target}”", [ended(digest), _failed(digest), digest.outcome, _paths(digest, cwd)])
+    return Line(
+        f"Offered plan “{digest.target}”",
+        [ended(digest), _failed(digest), digest.outcome, _paths(digest, cwd)],
+    )
 
 
-def _skill(digest: Digest, cwd: str) -> Line:
+def _skill(digest: Digest, _cwd: str) -> Line:
     return Line(f"Used skill {digest.target}", [ended(digest), _failed(digest)])
 
 

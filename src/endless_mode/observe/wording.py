@@ -14,9 +14,12 @@ TITLE, COMMAND, OUTCOME = 760, 600, 400
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 _HEREDOC = re.compile(r"<<-?\s*(['\"]?)(\w{1,60})\1")
 _WRITES = re.compile(
-    r"(?:^|[^<>&\d])>{1,2}\s*(['\"]?)([\w@.+~/-]*\w[\w@.+~/-]*)\1|\btee\s+(?:-a\s+)?([\w@.+~/-]*\w[\w@.+~/-]*)"
+    r"(?:^|[^<>&\d])>{1,2}\s*(['\"]?)([\w@.+~/-]*\w[\w@.+~/-]*)\1"
+    r"|\btee\s+(?:-a\s+)?([\w@.+~/-]*\w[\w@.+~/-]*)"
 )
-_IN_PLACE = re.compile(r"\b(?:sed|perl)\s+(?:-\S+\s+)*-\w*i\b[^|;&\n]*?\s([\w@.+~/-]+\.\w{1,8})\s*(?:$|[|;&\n])")
+_IN_PLACE = re.compile(
+    r"\b(?:sed|perl)\s+(?:-\S+\s+)*-\w*i\b[^|;&\n]*?\s([\w@.+~/-]+\.\w{1,8})\s*(?:$|[|;&\n])"
+)
 
 
 def one_line(value: str) -> str:

@@ -1,11 +1,13 @@
 """The part of a transcript line's ``toolUseResult`` that is worth having.
 
-The reader decodes every line with :class:`Detail` in one pass; whatever is not named here is skipped without
-being built. Left out on purpose: whole files (``originalFile``, a Read's ``content``), images, and everything that
-the result text or the call's arguments say already (``stdout``, ``filenames``, ``oldString``, ``results``...).
+The reader decodes every line with :class:`Detail` in one pass; whatever is not named here is skipped
+without being built. Left out on purpose: whole files (``originalFile``, a Read's ``content``), images, and
+everything that the result text or the call's arguments say already (``stdout``, ``filenames``,
+``oldString``, ``results``...).
 
 Every field is ``Any``: clients of all versions write here, and a surprising type must not cost the line.
-``file`` and ``task`` are structs so that their large members are skipped too; their unions take any JSON value.
+``file`` and ``task`` are structs so that their large members are skipped too; their unions take any JSON
+value.
 """
 
 from __future__ import annotations

@@ -10,7 +10,6 @@ from endless_mode.clients.claude_code.digest.texts import (
     clip,
     detail_of,
     flat,
-    mapping,
     number,
     result_of,
     text,
@@ -23,7 +22,9 @@ TASK = "Task: "
 _AGENT_ID = re.compile(r"agentId: ([\w-]{1,80})")
 _TRAILER = re.compile(r"\n?agentId: [^\n]*(?:\n<usage>.*)?\s*$", re.DOTALL)
 _MARKS = re.compile(
-    r"^(?:#+ .*|\*\*.*\*\*:?|---+|(?:Perfect|Great|Excellent|Done|Now)\b[^\n]{0,60}[!.:])$", re.IGNORECASE
+    r"^(?:#+ .*|\*\*.*\*\*:?|---.*|(?:Perfect|Great|Excellent|Done|Now|Based|Let|I have|I'll"
+    r"|Here)\b[^\n]{0,200}[!:])$",
+    re.IGNORECASE,
 )
 
 
@@ -48,7 +49,7 @@ def agent(event: ToolEvent) -> Digest:
         digest.excerpt = asked
         return digest
     said = _TRAILER.sub("", result[-70_000:]).strip()
-    digest.outcome = flat(_opening(said), 300)
+    digest.outcome = flat(opening(said), 300)
     uses, spent = number(detail.total_tool_use_count), number(detail.total_tokens)
     digest.lines = ", ".join(
         p
@@ -66,13 +67,12 @@ def agent(event: ToolEvent) -> Digest:
 def message(event: ToolEvent) -> Digest:
     """SendMessage: a word to a running agent."""
     digest = Digest("agent", "", target=clip(argument(event, "to", "recipient", "agentId"), 120))
-    words = argument(event, "message", "content", "prompt") or flat(str(list(mapping(event.input))[:5]), 100)
-    digest.outcome = flat(words, 300)
+    digest.outcome = flat(argument(event, "message", "content", "prompt"), 300)
     digest.excerpt = window(result_of(event), 1_500, 500)
     return digest
 
 
-def _opening(said: str) -> str:
+def opening(said: str) -> str:
     """The answer's beginning without the headings and the pleasantries in front of it."""
     lines = [line.strip() for line in said[:3_000].split("\n")]
     kept = [line for line in lines if line and not _MARKS.match(line) and not line.startswith("```")]

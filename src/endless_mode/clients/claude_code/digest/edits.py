@@ -18,6 +18,7 @@ from endless_mode.clients.claude_code.digest.texts import (
     text,
     unique,
     window,
+    wordset,
 )
 from endless_mode.model import Digest, ToolEvent
 
@@ -26,11 +27,14 @@ HUNK, HUNKS = 1_500, 4_000
 _NAMES = 12_000
 _WORD = re.compile(r"(?<![\w.])[A-Za-z_$][\w$]{3,60}")
 _SNIPPET = re.compile(r"^[ ]*\d+[→\t]", re.MULTILINE)
-_COMMON = frozenset(
-    "True False None self this return import from export const function async await class interface type string number boolean "
-    "else elif raise raises with while break continue pass lambda yield static public private protected void null undefined "
-    "struct func default case switch struct impl pub match enum trait where print printf println error errors nil true false "
-    "range package require include extends implements readonly override typeof instanceof".split()
+_COMMON = wordset(
+    "True False None self this return import from export const function async await class interface type "
+    "string number boolean "
+    "else elif raise raises with while break continue pass lambda yield static public private protected "
+    "void null undefined "
+    "struct func default case switch struct impl pub match enum trait where print printf println error "
+    "errors nil true false "
+    "range package require include extends implements readonly override typeof instanceof"
 )
 
 
@@ -105,6 +109,7 @@ def _edited(event: ToolEvent, pairs: Sequence[tuple[str, str]], everywhere: bool
     if not digest.lines and event.status == "ok":
         digest.lines = _snippet_place(text(event.result)[:2_000])
     _names(digest, path, change)
+    digest.excerpt = _difference(change)
     if pairs and pairs[0][0] == "" and len(pairs) == 1 and event.status == "ok" and not digest.removed:
         digest.outcome = "created" if "created" in text(event.result)[:200] else ""
     if everywhere:
@@ -120,7 +125,7 @@ def _edited(event: ToolEvent, pairs: Sequence[tuple[str, str]], everywhere: bool
 def _ended(digest: Digest, event: ToolEvent) -> Digest:
     """What did not happen leaves counts of what was wanted, and no new names."""
     if event.status not in ("ok", "open"):
-        digest.outcome = ""
+        digest.outcome, digest.names = "", []
     elif detail_of(event).user_modified is True:
         digest.outcome = "; ".join(
             p for p in (digest.outcome, "changed by the user before it was accepted") if p
@@ -177,6 +182,13 @@ def _compared(pairs: Sequence[tuple[str, str]]) -> Change:
     return change
 
 
+def _difference(change: Change) -> str:
+    """The changed lines with their marks, bounded; what was added first."""
+    lines = [f"+ {line.strip()}" for line in change.added[:12] if line.strip()]
+    lines += [f"− {line.strip()}" for line in change.removed[:6] if line.strip()]
+    return clip("\n".join(clip(line, 200) for line in lines), 900)
+
+
 def _names(digest: Digest, path: str, change: Change) -> None:
     """Symbols: defined in the changed lines, else what encloses them; names: identifiers that are new."""
     added, removed = "\n".join(change.added)[: _NAMES * 2], "\n".join(change.removed)[: _NAMES * 2]
@@ -201,4 +213,5 @@ def _snippet_place(result: str) -> str:
     numbers = _SNIPPET.findall(result)
     if not numbers:
         return ""
-    return "~" + numbers[min(3, len(numbers) - 1)].strip(" →\t")
+    shown: str = numbers[min(3, len(numbers) - 1)]
+    return "~" + shown.strip(" →\t")

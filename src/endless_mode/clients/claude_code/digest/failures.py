@@ -7,7 +7,12 @@ import re
 from endless_mode.clients.claude_code.digest.texts import clip, flat, unique
 
 #: Lines looked at from the beginning and from the end.
-_FIRST, _LAST = 400, 600
+_FIRST, _LAST = 150, 350
+
+
+def _either(signs: str) -> tuple[str, ...]:
+    return tuple(signs.split("|"))
+
 
 _FAILING = re.compile(
     r"(?:FAILED|ERROR) (\S+::\S+(?: \S+\])?)"  # pytest
@@ -17,7 +22,7 @@ _FAILING = re.compile(
     r"|[✕✗✘]\s+(?:\d+\s+)?(.{3,120}?)(?: \(\d+ ?m?s\))?$"  # jest, mocha, playwright
     r"|● (.{3,120} › .{3,120})$"  # jest
     r"|×\s+(.{3,120}?)(?:\s+\d+ ?ms)?$"  # vitest
-    r"|FAIL\s+(\S+\.\w{2,4}(?: > .{1,120}| \[.*)?)"  # vitest, jest
+    r"|FAIL\s+(\S+\.(?:[cm]?[jt]sx?|vue|svelte|py)(?: > .{1,120}| \[.*)?)(?:$| \()"  # vitest, jest
     r"|not ok \d+ (?:- )?(.{3,120})"  # TAP
     r"|\d+\) (test .{3,120}|\[\w+\] › .{3,160}|[\w\\]+::\w+)$"  # mix, playwright, phpunit
     r"|(rspec \./\S+)"
@@ -26,25 +31,33 @@ _FAILING = re.compile(
     r"|\(fail\) (.{3,120}?)(?: \[.*)?$"  # bun
 )
 _ERROR = re.compile(
-    r"^\s*(?:E\s{2,}\S|(?:[\w.]*(?:Error|Exception|Warning: An error))\b[: ]|(?:uncaught |fatal |internal )?(?:error|fatal|panic|failed|failure|err!)\b\s*[:!\[(]"
-    r"|error\b\s*\w|npm (?:error|ERR!)|Traceback|panicked at|thread '.*' panicked|\[?ERROR\]?\b|✖|✗|× |FAILED\b|FATAL)"
-    r"|error(?:\[\w+\]| TS\d+| CS\d+)?:|\b(?:No such file|not found|Permission denied|cannot |can't |Could not |could not |undefined:|"
-    r"is not defined|is not a |unexpected |Unexpected |refused|denied|timed out|Timeout|unrecognized|Unknown |unknown |invalid |Invalid |does not exist|"
+    r"^\s*(?:E\s{2,}\S|(?:[\w.]*(?:Error|Exception|Warning: An error))\b[: ]|(?:uncaught |fatal |internal "
+    r")?(?:error|fatal|panic|failed|failure|err!)\b\s*[:!\[(]"
+    r"|error\b\s*\w|npm (?:error|ERR!)|Traceback|panicked at|thread '.*' panicked|\[?ERROR\]?\b|✖|✗|× "
+    r"|FAILED\b|FATAL)"
+    r"|error(?:\[\w+\]| TS\d+| CS\d+)?:|\b(?:No such file|not found|Permission denied|cannot |can't |Could "
+    r"not |could not |undefined:|"
+    r"is not defined|is not a |unexpected |Unexpected |refused|denied|timed out|Timeout|unrecognized"
+    r"|Unknown |unknown |invalid |Invalid |does not exist|"
     r"already in use|command not found|no matches found|CONFLICT|must be|required|conflict)\b",
     re.IGNORECASE,
 )
 _STRONG = re.compile(
-    r"^\s*(?:E\s{2,}\S|[\w.]*(?:Error|Exception)\b: |(?:error|fatal|panic)(?:\[\w+\])?: |npm error (?!code|A complete|errno)\S|thread '.*' panicked)"
-    r"|^\S+:\d+(?::\d+)?:? .{0,20}(?:error|undefined|E\d{3}|F\d{3})|^\S+\(\d+,\d+\): error|: error(?:\[\w+\]| TS\d+| CS\d+)?: |Error: |^CONFLICT"
+    r"^\s*(?:E\s{2,}\S|[\w.]*(?:Error|Exception)\b: |(?:error|fatal|panic)(?:\[\w+\])?: |npm error (?!code"
+    r"|A complete|errno)\S|thread '.*' panicked)"
+    r"|^\S+:\d+(?::\d+)?:? .{0,20}(?:error|undefined|E\d{3}|F\d{3})|^\S+\(\d+,\d+\): error|: "
+    r"error(?:\[\w+\]| TS\d+| CS\d+)?: |Error: |^CONFLICT"
 )
 #: Every line worth a look contains one of these, in lower case.
-_SIGNS = tuple(
-    "error|fail|fatal|panic|exception|traceback|not found|no such|denied|cannot|can't|could not|undefined|not defined|is not a|unexpected|"
-    "refused|timed out|timeout|unrecognized|unknown|invalid|not exist|in use|no matches|conflict|must be|required|✖|✗|✘|✕|×|●|not ok|"
-    "rspec|) test|› |e  ".split("|")
+_SIGNS = _either(
+    "error|fail|fatal|panic|exception|traceback|not found|no such|denied|cannot|can't|could not|"
+    "undefined|not defined|is not a|unexpected|refused|timed out|timeout|unrecognized|unknown|"
+    "invalid|not exist|in use|no matches|conflict|must be|required|✖|✗|✘|✕|×|●|not ok|rspec|) test|"
+    "› |e  "
 )
 _NOISE = re.compile(
-    r"^(?:\s*at |\s*File \"|Exit code \d+$|Traceback|=+ (?:FAILURES|ERRORS|short)|FAILURES|Error:?$|npm error (?:code|errno|path|A complete)|.*\b0 (?:errors|failed|failures)\b)",
+    r"^(?:\s*at |\s*File \"|Exit code \d+$|Traceback|(?:npm )?warn(?:ing)?\b|=+ (?:FAILURES|ERRORS|short)"
+    r"|FAILURES|Error:?$|npm error (?:code|errno|path|A complete)|.*\b0 (?:errors|failed|failures)\b)",
     re.IGNORECASE,
 )
 _GO_LOCATION = re.compile(r"\s*([\w./-]+\.\w{1,5}:\d+(?::\d+)?):? (.{3,300})")

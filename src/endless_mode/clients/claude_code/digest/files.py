@@ -15,11 +15,12 @@ from endless_mode.clients.claude_code.digest.texts import (
     number,
     result_of,
     text,
+    wordset,
 )
 from endless_mode.model import Digest, ToolEvent
 
 _NUMBER = re.compile(r"[ ]*(\d+)[→\t]")
-_IMAGES = frozenset("png jpg jpeg gif webp bmp ico".split())
+_IMAGES = wordset("png jpg jpeg gif webp bmp ico")
 
 
 def read(event: ToolEvent) -> Digest:
@@ -47,7 +48,7 @@ def read(event: ToolEvent) -> Digest:
         digest.outcome = "unchanged since it was read"
         return digest
     body = result_of(event)
-    start, end = _span(body, number(file.start_line), number(file.num_lines), event)
+    start, end = _span(body, number(file.start_line), number(file.num_lines))
     total = number(file.total_lines)
     if start and end:
         whole = total is not None and start == 1 and end >= total
@@ -61,7 +62,7 @@ def read(event: ToolEvent) -> Digest:
     return digest
 
 
-def _span(body: str, start: int | None, amount: int | None, event: ToolEvent) -> tuple[int, int]:
+def _span(body: str, start: int | None, amount: int | None) -> tuple[int, int]:
     """First and last line number: from the structured result, else from the numbers in the text."""
     if start and amount:
         return start, start + amount - 1

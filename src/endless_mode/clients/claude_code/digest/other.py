@@ -34,9 +34,7 @@ _TELLING = (
     "message",
     "description",
 )
-_SKIPPED = re.compile(
-    r"^(?:#{1,4} (?:Result|Page|Snapshot|Ran Playwright code|Modal state|Error|Console|Events)|```|await |[\[\]{}(),]+$|- <changed>)"
-)
+_SKIPPED = re.compile(r"^(?:#{1,4} |```|await |[\[\]{}(),]+$|- <changed>)")
 
 
 def skill(event: ToolEvent) -> Digest:

@@ -16,7 +16,8 @@ _LAST, _FIRST = 160, 30
 _SUMMARY = re.compile(
     r"(?:"
     # pytest; ruff format, black
-    r"=*\s*((?:\d+ (?:failed|passed|skipped|errors?|xfailed|xpassed|deselected|warnings?|rerun|subtests passed)(?:, )?)+)(?: in .*)?$"
+    r"=*\s*((?:\d+ (?:failed|passed|skipped|errors?|xfailed|xpassed|deselected|warnings?|rerun|subtests "
+    r"passed)(?:, )?)+)(?: in .*| \(.*)?$"
     r"|=+ (no tests ran)"
     r"|(no tests? (?:ran|found)\b.{0,60})"
     r"|(\d+ files? (?:would be )?(?:reformatted|left unchanged|already formatted).*)"
@@ -31,23 +32,33 @@ _SUMMARY = re.compile(
     # cargo, deno
     r"|test result: (.*?)(?:; finished.*)?$|((?:ok|FAILED) \| \d+ passed.*)"
     # rspec, mix, phpunit, dotnet, maven, gradle, ctest, swift
-    r"|(\d+ (?:examples?|tests?|doctests?|properties),.*(?:failures?|failed|skipped|completed).*)"
+    r"|(\d+ (?:examples?|tests?|doctests?|properties)(?: completed)?,.*(?:failures?|failed|skipped"
+    r"|completed).*)"
     r"|(Tests: \d+, Assertions: .*)|(OK, but .*)|((?:Passed|Failed)!\s+-.*)|(?:\[\w+\]\s+)?(Tests run: \d+.*)"
     r"|(BUILD (?:SUCCESS(?:FUL)?|FAIL(?:URE|ED)).*)|(\d+% tests passed.*)|(Executed \d+ tests?, .*)"
     # linters and type checkers
-    r"|(Found \d+ (?:errors?|issues?|warnings?|problems?|diagnostics?|fixable).*)|(Success: no issues found.*)|(All checks passed!)"
-    r"|[✖×]\s*(\d+ problems? .*)|(\d+ (?:issues|issue)[.:].*)|(\d+ errors?, \d+ warnings?.*)|(Checked \d+ (?:source )?files? .*)"
-    r"|(All matched files use .*)|(\d+ (?:problems?|offenses?).*)|(\d+ files? inspected, .*)|(Total errors: .*)|(done \(passed successfully\))"
+    r"|(Found \d+ (?:errors?|issues?|warnings?|problems?|diagnostics?|fixable).*)|(Success: no issues "
+    r"found.*)|(All checks passed!)"
+    r"|[✖×]\s*(\d+ problems? .*)|(\d+ (?:issues|issue)[.:].*)|(\d+ errors?, \d+ warnings?.*)|(Checked \d+ "
+    r"(?:source )?files? .*)"
+    r"|(All matched files use .*)|(\d+ (?:problems?|offenses?).*)|(\d+ files? inspected, .*)|(Total "
+    r"errors: .*)|(done \(passed successfully\))"
     r"|(.*\bfound (?:no issues|\d+ (?:issues?|warnings?|errors?)).*)|(Your code has been rated at .*)"
     # builds
-    r"|(?:✓ )?(built in .*)|(Compiled (?:successfully|with warnings).*)|(webpack .*compiled .*)|(Build (?:succeeded|failed|complete).*)"
-    r"|(Finished `?\w+`? .*)|(error: could not compile .*)|(Tasks: .*total)|(Generated \w+ app)|(==> .*BUILD (?:FAILED|SUCCEEDED).*)"
-    r"|(make(?:\[\d+\])?: \*\*\* .*)|(\*\* BUILD \w+ \*\*)|(added \d+ packages?.*)|(Successfully (?:installed|built|tagged) .*)"
+    r"|(?:✓ )?(built in .*)|(Compiled (?:successfully|with warnings).*)|(webpack .*compiled .*)|(Build "
+    r"(?:succeeded|failed|complete).*)"
+    r"|(Finished `?\w+`? .*)|(error: could not compile .*)|(Tasks: .*total)|(Generated \w+ app)|(==> "
+    r".*BUILD (?:FAILED|SUCCEEDED).*)"
+    r"|(make(?:\[\d+\])?: \*\*\* .*)|(\*\* BUILD \w+ \*\*)|(added \d+ packages?.*)|(Successfully "
+    r"(?:installed|built|tagged) .*)"
     r"|(\d+ vulnerabilities.*|found 0 vulnerabilities)"
     r")"
 )
+#: What a summary line can begin with.
+_SUMMARY_FIRST = frozenset("0123456789=#ℹ✖×✓*[abdefmnoptwABCEFGOPRSTY")
 _TIMED = re.compile(
-    r"\s*[(\[](?:took |in )?[\d.]+ ?m?s(?:ec\w*)?[)\]]|\s+in [\d.]+ ?m?s(?:econds?)?\b.*$|;? finished in .*$|, 0 (?:ignored|measured|filtered out)|; 0 (?:ignored|measured|filtered out)"
+    r"\s*[(\[](?:took |in )?[\d.]+ ?m?s(?:ec\w*)?[)\]]|\s+in [\d.]+ ?m?s(?:econds?)?\b.*$|;? finished in "
+    r".*$|, 0 (?:ignored|measured|filtered out)|; 0 (?:ignored|measured|filtered out)"
 )
 _GO_PACKAGE = re.compile(r"(ok|FAIL|\?)\s*\t(\S+)\t")
 _TS_ERROR = re.compile(r"error TS\d+:")
@@ -64,13 +75,15 @@ _GIT = (
     (re.compile(r"CONFLICT \(([^)]{1,40})\): (.{1,160})"), "conflict ({1}): {2}"),
     (
         re.compile(
-            r"(Successfully rebased and updated \S+|Already up to date|Everything up-to-date|nothing to commit|Fast-forward)"
+            r"(Successfully rebased and updated \S+|Already up to date|Everything up-to-date|nothing to "
+            r"commit|Fast-forward)"
         ),
         "{1}",
     ),
     (
         re.compile(
-            r"(Saved working directory .{0,100}|Dropped \S+ .{0,60}|Deleted branch .{0,80}|Created? worktree .{0,80})"
+            r"(Saved working directory .{0,100}|Dropped \S+ .{0,60}|Deleted branch .{0,80}|Created? "
+            r"worktree .{0,80})"
         ),
         "{1}",
     ),
@@ -97,7 +110,7 @@ def summaries(lines: list[str]) -> list[str]:
             packages[package[1]].add(package[2])
         elif "error TS" in line and _TS_ERROR.search(line):
             type_errors += 1
-        elif match := _SUMMARY.match(line):
+        elif (line[0] in _SUMMARY_FIRST or "found" in line) and (match := _SUMMARY.match(line)):
             kept = next((group for group in match.groups() if group), "")
             found.append(clip(_TIMED.sub("", kept).strip().rstrip("=").strip(), 120))
     if type_errors:

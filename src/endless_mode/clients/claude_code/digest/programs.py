@@ -4,28 +4,40 @@ from __future__ import annotations
 
 import re
 
+from endless_mode.clients.claude_code.digest.texts import wordset
+
 _SEPARATOR = re.compile(r"&&|\|\||;|\n|\|&?|&(?!\d)")
 _ASSIGNMENT = re.compile(r"\w+=(?:\"[^\"]{0,200}\"|'[^']{0,200}'|\S*)")
-_WRAPPERS = frozenset(
-    "sudo time nice env command exec npx bunx pnpx rtk nohup stdbuf xargs then do else ! { ( mise-x".split()
+_WRAPPERS = wordset(
+    "sudo time nice env command exec npx bunx pnpx rtk nohup stdbuf xargs then do else ! { ( mise-x"
 )
-_RUN = frozenset("uv poetry pipenv pdm hatch rye bundle mise".split())
-_CHECK = re.compile(
-    r"\b(?:pytest|py\.test|unittest|jest|vitest|mocha|ava|playwright|cypress|ctest|rspec|phpunit|pest|tox|nox|nextest|tsc|"
-    r"mypy|pyright|ruff|flake8|pylint|eslint|biome|prettier|black|golangci-lint|staticcheck|clippy|rubocop|credo|dialyzer|shellcheck|"
-    r"make|ninja|bazel|gradlew?|mvnw?|webpack|xcodebuild|tap|knip)\b"
-    r"|\b(?:go|cargo|mix|bun|deno|dotnet|swift|zig|npm|pnpm|yarn|mise|just|rake|composer|nx|turbo|flutter|dart)\b[^|;&\n]{0,60}?"
-    r"[ :](?:test|tests|check|lint|build|vet|typecheck|type-check|compile|analyze|validate|t)\b"
-    r"|\bnode\b[^|;&\n]{0,40}--test\b|\b(?:test|check|lint|build|typecheck)\.sh\b|\bvite build\b|\bnext build\b"
+_RUN = wordset("uv poetry pipenv pdm hatch rye bundle mise")
+#: Programs that check, whatever their arguments.
+_CHECKS = wordset(
+    "pytest py.test unittest jest vitest mocha ava playwright cypress ctest rspec phpunit pest tox nox "
+    "nextest tsc vue-tsc mypy "
+    "pyright basedpyright ruff flake8 pylint eslint biome prettier black golangci-lint staticcheck clippy "
+    "rubocop credo dialyzer "
+    "shellcheck make ninja bazel gradle gradlew mvn mvnw webpack xcodebuild tap knip tsup esbuild --test"
 )
+#: Programs that check when one of the tasks is among their first arguments.
+_RUNNERS = wordset(
+    "go cargo mix bun deno dotnet swift zig npm pnpm yarn mise just rake composer nx turbo flutter dart "
+    "vite next node gofmt "
+    "python python3 docker rails lerna moon task"
+)
+_TASKS = wordset(
+    "test tests check lint build vet typecheck type-check tsc compile analyze validate t ci e2e "
+    "format:check unit"
+)
+_NEITHER = wordset("install add remove uninstall i update upgrade")
 #: Programs that print what somebody else wrote: the words "error" and "FAIL" in it mean nothing.
-_SHOWS = frozenset(
-    "cat head tail sed nl bat less grep rg egrep fgrep ag ack jq awk curl wget echo printf ls find tree fd wc sort uniq "
-    "strings xxd diff cut column gh psql sqlite3 env printenv history man base64 less yq".split()
+_SHOWS = wordset(
+    "cat head tail sed nl bat less grep rg egrep fgrep ag ack jq awk curl wget echo printf ls find tree "
+    "fd wc sort uniq "
+    "strings xxd diff cut column gh psql sqlite3 env printenv history man base64 less yq"
 )
-_GIT_SHOWS = frozenset(
-    "log diff show blame status grep cat-file ls-files branch reflog shortlog config remote".split()
-)
+_GIT_SHOWS = wordset("log diff show blame status grep cat-file ls-files branch reflog shortlog config remote")
 _PATHS = re.compile(r"(?:^|\s)([\w@.+~/-]*[\w@+~/-]\.[A-Za-z]\w{0,7})(?=\s|$)")
 
 
@@ -40,7 +52,9 @@ def segments(command: str) -> list[list[str]]:
     for part in _SEPARATOR.split(head)[:40]:
         words = part.split()[:30]
         while words and (
-            words[0] in _WRAPPERS or _ASSIGNMENT.fullmatch(words[0]) or words[0].startswith("#")
+            words[0] in _WRAPPERS
+            or ("=" in words[0] and _ASSIGNMENT.fullmatch(words[0]))
+            or words[0].startswith("#")
         ):
             if words[0].startswith("#"):
                 words = []
@@ -64,15 +78,33 @@ def program(words: list[str]) -> str:
     return name
 
 
-def is_check(command: str) -> bool:
+def is_check(parts: list[list[str]]) -> bool:
     """True when the command runs tests, a linter, a type check or a build."""
-    return bool(_CHECK.search(command[:4_000]))
+    for words in parts:
+        name = words[0].rpartition("/")[2]
+        if (
+            name in _SHOWS
+            or name in ("git", "cd", "mkdir", "rm", "cp", "mv")
+            or not _NEITHER.isdisjoint(words[1:3])
+        ):
+            continue
+        if name in _CHECKS or name.endswith(("test.sh", "check.sh", "lint.sh", "build.sh")):
+            return True
+        if name in _RUNNERS and any(not _TASKS.isdisjoint(word.split(":")) for word in words[1:6]):
+            return True
+        if not _CHECKS.isdisjoint(words):
+            return True
+    return False
 
 
 def only_shows(parts: list[list[str]]) -> bool:
     """True when every program of the command merely prints things."""
     for words in parts:
         name = program(words)
+        if name == "gh" and words[1:2] == ["run"]:
+            return False
+        if name in ("tail", "cat") and words[-1].endswith((".log", ".output", ".out")):
+            return False
         if name in ("cd", "pwd", "sleep", "true", "export", "set"):
             continue
         if name not in _SHOWS and not (name.startswith("git ") and name[4:] in _GIT_SHOWS):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from endless_mode.clients.claude_code.digest import failures, outcomes, programs, symbols, tokens
+from endless_mode.clients.claude_code.digest.agents import opening
 from endless_mode.clients.claude_code.digest.search import found_lines
 from endless_mode.clients.claude_code.digest.texts import (
     argument,
@@ -25,11 +26,13 @@ from endless_mode.model import Digest, ToolEvent
 COMMAND = 4_000
 _EXIT = re.compile(r"(?:Error: )?Exit code (\d{1,3})(?:\n|$)")
 _BACKGROUND = re.compile(
-    r"(?:running in (?:the )?background|manually backgrounded.{0,40}|moved to the background) with ID: ([\w-]+)"
+    r"(?:running in (?:the )?background|manually backgrounded.{0,40}|moved to the background) with ID: "
+    r"([\w-]+)"
 )
 _OUTPUT_FILE = re.compile(r"written to: (\S{1,400})")
 _RESET = re.compile(r"\n?Shell cwd was reset to [^\n]*\s*$")
-_TAGGED = re.compile(r"<(status|exit_code|retrieval_status|task_id|task_type)>([^<]{0,80})</\1>")
+_TAGGED = re.compile(r"<(status|exit_code|retrieval_status|task_id|task_type)>([^<]{0,18})</\1>")
+_DIFF_SIDE = re.compile(r" [ab]/")
 _LISTING = re.compile(r"[bcdlps-][rwxsStT-]{9}[.@+]?\s")
 _NUMERIC = re.compile(r"[\d\s.,:/%-]+")
 #: How much of an output tokens are taken from.
@@ -42,6 +45,8 @@ def bash(event: ToolEvent) -> Digest:
     detail = detail_of(event)
     digest = Digest("shell", "", command=_bounded(command))
     output = _RESET.sub("", result_of(event))
+    if output.startswith("(Bash completed with no output)"):
+        output = ""
     if status := _EXIT.match(output):
         digest.exit_code = int(status[1])
         output = output[status.end() :]
@@ -79,17 +84,19 @@ def output(event: ToolEvent) -> Digest:
         state = f"still {state}" if state else "timeout"
     code = number(task.exit_code)
     code = number(detail.exit_code) if code is None else code
-    digest.exit_code = code
+    digest.exit_code = (
+        int(tags["exit_code"]) if code is None and tags.get("exit_code", "").isdecimal() else code
+    )
     body = _between(result)
     agent = (text(task.task_type) or tags.get("task_type", "")).endswith("agent")
     if agent:
         digest.kind = "agent"
         said = body.rpartition("\n[Tool: ")[2].partition("\n")[2] if "[Tool: " in body else body
-        digest.outcome = "; ".join(p for p in (state, flat(said, 300)) if p)
+        digest.outcome = "; ".join(p for p in (state, flat(opening(said), 300)) if p)
         digest.excerpt = window(said.strip() or body, 3_000, 1_000)
         digest.paths, digest.names = tokens.specific(said[:6_000], limit=8)
         return digest
-    judge(digest, text(detail.command), body, event.status == "failed")
+    judge(digest, text(detail.command), body, event.status == "failed" or bool(digest.exit_code))
     digest.outcome = "; ".join(p for p in (state, digest.outcome) if p)
     return digest
 
@@ -113,7 +120,7 @@ def stopped(event: ToolEvent) -> Digest:
 def judge(digest: Digest, command: str, printed: str, failed: bool) -> None:
     """Fill in what the output says: counts, failures, errors, and the tokens a successor would need."""
     parts = programs.segments(command)
-    digest.check = programs.is_check(command)
+    digest.check = programs.is_check(parts)
     lines = printed.split("\n")
     stripped = printed.strip()
     shows = programs.only_shows(parts) and not digest.check
@@ -123,7 +130,7 @@ def judge(digest: Digest, command: str, printed: str, failed: bool) -> None:
         ends = outcomes.summaries(lines)
         digest.check = digest.check or bool(ends and failed)
         said += ends
-    if stripped and (failed or not shows):
+    if stripped and (failed or (not shows and _may_hide(command))):
         failing, error, place = failures.scan(printed, lines)
         if (
             failed
@@ -139,18 +146,14 @@ def judge(digest: Digest, command: str, printed: str, failed: bool) -> None:
             digest.error = next((flat(line, 300) for line in reversed(lines) if len(line.strip()) > 2), "")
     if not failed and shows and stripped:
         said += _shown(digest, parts, lines)
-    if not said and stripped and not digest.error and _short(stripped, lines):
-        said = [flat(stripped.replace("\n", " ⏎ "), 240)]
-    elif not said and not stripped and not failed and event_like(digest):
-        said = ["no output"]
+    short = "" if said or digest.error or not _short(stripped, lines) else _without_echo(lines)
+    if short:
+        said = [flat(short, 240)]
+    elif not said and not failed and command and not digest.symbols and not digest.error:
+        said = ["ok"] if digest.check else ([] if stripped else ["no output"])
     digest.outcome = clip("; ".join(said), 400)
     _tokens(digest, command, printed)
     digest.excerpt = window(printed.strip("\n"), 1_500, 2_500)
-
-
-def event_like(digest: Digest) -> bool:
-    """Whether silence is worth a word: only for a command that ended."""
-    return bool(digest.command)
 
 
 def _bounded(command: str) -> str:
@@ -169,6 +172,16 @@ def _between(result: str) -> str:
         found = re.findall(r"<(stdout|stderr)>\n?(.*?)</\1>", result, re.DOTALL)
         return "\n".join(body.strip("\n") for _, body in found[:4])
     return _TAGGED.sub("", result).strip()
+
+
+def _may_hide(command: str) -> bool:
+    """Whether exit 0 may hide a failure: the status of a pipeline or a list is that of its last command."""
+    return not command or "|" in command or ";" in command or "\n" in command
+
+
+def _without_echo(lines: list[str]) -> str:
+    """A short output on one line, without the lines in which npm repeats the script."""
+    return " ⏎ ".join(line.strip() for line in lines if line.strip() and not line.startswith("> "))
 
 
 def _has_git(parts: list[list[str]]) -> bool:
@@ -213,6 +226,10 @@ def _tokens(digest: Digest, command: str, printed: str) -> None:
     seen = window(printed, _TOKENS_HEAD, _TOKENS_TAIL)
     if digest.error and len(printed) > len(seen):
         seen = f"{digest.error}\n{seen}"
+    if digest.check and not digest.symbols and not digest.error:
+        seen = window(printed, 400, 400)
+    if "diff --git" in seen:
+        seen = _DIFF_SIDE.sub(" ", seen)
     paths, names = tokens.specific(seen, known=f"{command}\n{digest.outcome}\n{digest.error}", limit=12)
     if not digest.paths or len(digest.paths) < 4:
         known = set(digest.paths)

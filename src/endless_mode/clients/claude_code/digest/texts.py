@@ -23,6 +23,11 @@ _NO_TASK = TaskDetail()
 _SAFE_INT = 1 << 63
 
 
+def wordset(words: str) -> frozenset[str]:
+    """The words of a text as a set: for tables that would be long to write otherwise."""
+    return frozenset(words.split())
+
+
 def text(value: Any) -> str:
     """The value if it is a text, a number in digits, else nothing."""
     if isinstance(value, str):

@@ -1,4 +1,4 @@
-"""Todo lists: TodoWrite states the whole list, TaskCreate, TaskUpdate, TaskList and TaskGet speak of items."""
+"""Todo lists: TodoWrite and TaskList state the whole list, the other task tools speak of one item."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from endless_mode.clients.claude_code.digest.texts import (
 )
 from endless_mode.model import Digest, Todo, ToolEvent
 
-_MOST = 60
+_MOST = 50
 _ITEM = re.compile(r"#(\S{1,20}) \[(\w{1,20})\] (.{1,400})")
 _CREATED = re.compile(r"Task #(\S{1,20}) created")
 _HEAD = re.compile(r"Task #(\S{1,20}): (.{1,300})\nStatus: (\w+)")
@@ -48,7 +48,7 @@ def task_update(event: ToolEvent) -> Digest:
     """A new state or wording; the item's subject is only there when it changed."""
     identity = argument(event, "taskId", "task_id", "id")
     change = mapping(detail_of(event).status_change)
-    before, after = text(change.get("from")), argument(event, "status") or text(change.get("to"))
+    before, after = text(change.get("from"))[:20], (argument(event, "status") or text(change.get("to")))[:20]
     subject = clip(argument(event, "subject"), 300)
     digest = Digest(
         "todo",
@@ -96,4 +96,4 @@ def _todo(value: Any) -> Todo:
     item = mapping(value)
     said = text(item.get("content")) or text(item.get("subject")) or text(item.get("text"))
     state = text(item.get("status")) or "pending"
-    return Todo(flat(said, 300), state if state in _STATES else "pending", text(item.get("id"))[:40])
+    return Todo(flat(said, 200), state if state in _STATES else "pending", text(item.get("id"))[:40])

@@ -9,8 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from endless_mode.clients.claude_code.digest.texts import wordset
+
 #: What separates words. ``:`` stays inside (``a.py:12``, ``host:80``), so do ``.``, ``-`` and ``/``.
-_WORD = re.compile(r"[^\s\"'`<>()\[\]{}|,;=\\…│├└─━→*]{3,}")
+_WORD = re.compile(r"[^\s\"'`<>()\[\]{}|,;\\…│├└─━→*]{3,}")
 _PATH = re.compile(r"(?:[A-Za-z]:)?[\w@.+~%$/-]*\w[\w@.+~%$/-]*(?::\d+(?:[:-]\d+)?)?")
 _LINE = re.compile(r":\d+(?:[:-]\d+)?$")
 _HASH = re.compile(
@@ -23,10 +25,13 @@ _VERSION = re.compile(r"v?\d+\.\d+(?:\.\d+)+(?:[-+.][\w.]+)?|v\d+\.\d+")
 _IDENT = re.compile(r"[A-Za-z_$][\w$]*(?:(?:\.|::|#)[A-Za-z_$][\w$]*)*(?:\(\))?")
 _HUMP = re.compile(r"[a-z0-9][A-Z]")
 _ISSUE = re.compile(r"#\d{1,6}")
-_TEXT_EXTENSIONS = frozenset(
-    "py pyi js jsx mjs cjs ts tsx mts vue svelte astro go rs rb ex exs heex java kt kts scala swift cs php dart c h cc cpp hpp "
-    "zig sh bash ps1 md mdx rst txt sql toml ini cfg yaml yml json jsonl json5 lock css scss html htm xml svg png jpg pdf "
-    "ipynb proto graphql prisma tf env log csv tsv gradle mod sum patch diff db sqlite pen zip gz tgz whl wasm map snap".split()
+_TEXT_EXTENSIONS = wordset(
+    "py pyi js jsx mjs cjs ts tsx mts vue svelte astro go rs rb ex exs heex java kt kts scala swift cs "
+    "php dart c h cc cpp hpp "
+    "zig sh bash ps1 md mdx rst txt sql toml ini cfg yaml yml json jsonl json5 lock css scss html htm xml "
+    "svg png jpg pdf "
+    "ipynb proto graphql prisma tf env log csv tsv gradle mod sum patch diff db sqlite pen zip gz tgz whl "
+    "wasm map snap"
 )
 
 URL, PATH, HASH, ID, VERSION, IDENT = range(6)
@@ -40,7 +45,12 @@ def words(value: str) -> list[str]:
 def kind_of(word: str) -> int | None:
     """What a word is, or nothing when it is not specific."""
     if "://" in word:
-        return URL if word.startswith(("http", "ws", "file:", "git", "ssh", "postgres", "redis")) else None
+        return (
+            URL
+            if "//avatars." not in word
+            and word.startswith(("http", "ws", "file:", "git", "ssh", "postgres", "redis"))
+            else None
+        )
     if "/" in word:
         return PATH if _is_path(word) else None
     if (
@@ -79,11 +89,13 @@ def _clock(word: str) -> bool:
 
 def _is_path(word: str) -> bool:
     """``and/or`` and ``3/4`` are none; ``src/a.py``, ``/etc/x``, ``./run``, ``feature/x-1`` are."""
-    if not _PATH.fullmatch(word) or word.startswith("//") or not any(map(str.isalpha, word)):
+    if not _PATH.fullmatch(word) or not any(map(str.isalpha, word)):
         return False
     body = _LINE.sub("", word)
+    if "//" in body:
+        return False
     if body.startswith(("/", "~/", "./", "../")):
-        return len(body) > 3
+        return len(body) > 3 and (body.count("/") > 1 or "." in body[2:])
     return body.count("/") >= 2 or any(c in body for c in "._-0123456789")
 
 
@@ -99,12 +111,13 @@ def specific(value: str, known: str = "", limit: int = 12) -> tuple[list[str], l
     paths: dict[str, None] = {}
     ranked: dict[str, int] = {}
     for raw in words(value):
-        if len(raw) > 240:
+        if (raw.isalpha() and (raw.islower() or raw[1:].islower() or raw.isupper())) or len(raw) > 240:
             continue
+        if "=" in raw and "://" not in raw:
+            raw = raw.rpartition("=")[2]
         word = trimmed(raw)
-        if len(word) < 4:
-            if not (word.startswith("#") and word[1:].isdigit()):
-                continue
+        if len(word) < 4 and not (word.startswith("#") and word[1:].isdigit()):
+            continue
         kind = kind_of(word)
         if kind is None or word in known or word in ranked:
             continue
@@ -113,7 +126,7 @@ def specific(value: str, known: str = "", limit: int = 12) -> tuple[list[str], l
                 paths[word] = None
         else:
             ranked[word] = kind
-            if len(ranked) >= limit * 6:
+            if len(ranked) >= limit * 4:
                 break
     return shortened(paths, limit), sorted(ranked, key=ranked.__getitem__)[:limit]
 
@@ -125,7 +138,7 @@ def shortened(paths: Iterable[str], limit: int) -> list[str]:
         found = _LINE.search(path)
         body = path[: found.start()] if found else path
         numbers = lines.setdefault(body, [])
-        if found and len(numbers) < 6:
+        if found and len(numbers) < 10:
             line = found[0][1:].split(":")[0].split("-")[0]
             if line not in numbers:
                 numbers.append(line)

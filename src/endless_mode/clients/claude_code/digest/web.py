@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from endless_mode.clients.claude_code.digest import tokens
+from endless_mode.clients.claude_code.digest.agents import opening
 from endless_mode.clients.claude_code.digest.texts import (
     argument,
     clip,
@@ -34,7 +35,7 @@ def fetch(event: ToolEvent) -> Digest:
     result = result_of(event)
     code = number(detail.code)
     status = f"{code} {text(detail.code_text)}".strip() if code and code != 200 else ""
-    digest.outcome = "; ".join(p for p in (status, flat(first_line(result), 220)) if p)
+    digest.outcome = "; ".join(p for p in (status, flat(opening(result), 240)) if p)
     paths, names = tokens.specific(result[:5_000], known=f"{digest.target} {digest.outcome}", limit=10)
     digest.names = unique([*names, *paths], 12)
     digest.excerpt = window(result, 3_500, 500)
