@@ -40,6 +40,9 @@ _ERROR = re.compile(
 _NO_ERROR = re.compile(r"^(Exit code \d+|</?tool_use_error>|\s*)$")
 _ANSWER = re.compile(r'"(?:[^"\\]|\\.)*"="((?:[^"\\]|\\.)+)"')
 _SAID = re.compile(r"the user (?:said|provided the following reason[^:]*):\s*(.+)", re.S | re.I)
+_REFUSED = "doesn't want to proceed"
+#: What the client says for a person who dismissed a question: nobody's words.
+_CLARIFY = "The user wants to clarify these questions."
 _TASK = re.compile(r"Task #(\d+) created")
 
 
@@ -140,7 +143,7 @@ def _failed(before: list[Event]) -> list[tuple[str, str]]:
     return [
         (commands[e.call_id], e.text)
         for e in before
-        if e.kind == "result" and e.error and e.call_id in commands
+        if e.kind == "result" and e.error and e.call_id in commands and _REFUSED not in e.text[:200]
     ]
 
 
@@ -152,19 +155,22 @@ def answers(before: list[Event]) -> list[str]:
 
 def refusals(before: list[Event]) -> list[str]:
     """The words a person gave with a refusal."""
-    found = (
-        _SAID.search(e.text) for e in before if e.kind == "result" and "doesn't want to proceed" in e.text
-    )
-    return [s for match in found if match for s in sentences(match.group(1))]
+    found = (_SAID.search(e.text) for e in before if e.kind == "result" and _REFUSED in e.text)
+    words = [match.group(1) for match in found if match]
+    return [s for text in words if not text.startswith(_CLARIFY) for s in sentences(text)]
 
 
 def plans(before: list[Event]) -> list[str]:
-    """Sentences of the plans: proposed, handed in by the client, or in a plan file (its last version)."""
+    """Sentences of the plans: proposed, handed in by the client, or in a plan file (its last version).
+
+    A plan file gives way to the plan proposed after it was written.
+    """
     latest: dict[str, str] = {}
     for n, event in enumerate(before):
         if event.kind == "plan":
             latest[f"client {n}"] = event.text
         elif event.kind == "call" and event.name == "ExitPlanMode" and event.input.get("plan"):
+            latest = {name: text for name, text in latest.items() if "/" not in name}
             latest[f"proposed {n}"] = str(event.input["plan"])
         elif event.kind == "call" and event.name == "Write" and "/.claude/plans/" in target(event):
             latest[target(event)] = str(event.input.get("content") or "")
