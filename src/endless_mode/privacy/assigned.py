@@ -15,27 +15,28 @@ _WINDOW = 64  # characters before the sign in which its name is sought
 _VALUE = r"[A-Za-z0-9_\-+/.~!@#$%^&*=?]"
 _PLAIN = r"[A-Za-z_\-+/.~!@#$%^&*=?]"
 _SCHEME = r"(?:[Bb]earer|BEARER|[Bb]asic|BASIC|[Tt]oken|TOKEN)[ ]{1,4}"
-# Gates: a sign of assignment and, right behind it, a value long enough that holds two digits.
+# Gates: a sign of assignment and, right behind it, a value long enough that holds a digit.
 _BEHIND = (
     rf"""[ \t]{{0,4}}+(?:\\{{0,3}}["'`])?+"""
-    rf"(?:(?={_VALUE}{{{_SHORTEST}}})(?:{_PLAIN}{{0,20}}+[0-9]){{2}}|{_SCHEME})"
+    rf"(?:(?={_VALUE}{{{_SHORTEST}}}){_PLAIN}{{0,30}}+[0-9]|{_SCHEME})"
 )
 _GATES = (re.compile(rf"=>?{_BEHIND}"), re.compile(rf":(?!//){_BEHIND}"))
 
 _NAMES = (
-    *("password", "passwd", "passphrase", "pwd", "secret", "token", "credential", "credentials", "authorization"),
-    *("apikey", "accesskey", "secretkey", "privatekey", "accountkey", "authkey", "signingkey", "encryptionkey"),
-    *("masterkey", "licensekey", "servicekey", "auth"),
+    *("password", "passwd", "passphrase", "pwd", "secret", "token", "credential", "credentials"),
+    *("authorization", "auth", "apikey", "accesskey", "secretkey", "privatekey", "accountkey"),
+    *("authkey", "signingkey", "encryptionkey", "masterkey", "licensekey", "servicekey"),
 )
 _NAME_SUFFIX = re.compile(r"(?:value|base64|b64|prod|dev|test|live|[0-9]{1,3})\Z")
 _ASSIGNED = re.compile(
-    rf"""[=:]>?[ \t]{{0,4}}+(?P<quote>\\{{0,3}}["'`])?+(?P<scheme>{_SCHEME})?+(?P<value>{_VALUE}{{6,{_LONGEST}}}+)"""
+    rf"""[=:]>?[ \t]{{0,4}}+(?P<quote>\\{{0,3}}["'`])?+"""
+    rf"(?P<scheme>{_SCHEME})?+(?P<value>{_VALUE}{{6,{_LONGEST}}}+)"
 )
 _MORE = re.compile(rf"{_VALUE}*+")
 _SCHEME_VALUE = re.compile(rf"(?P<scheme>{_SCHEME})(?P<value>{_VALUE}{{6,}}+)\Z")
 
 _PLACEHOLDER = re.compile(
-    r"redacted|example|placeholder|change.?me|your[_-]|my[_-]|dummy|sample|xxxx|\.\.\.|\*\*\*|\$\{|\{\{|1234567|insert|todo",
+    r"redacted|example|placeholder|change.?me|your[_-]|my[_-]|dummy|sample|xxxx|\.\.\.|\*\*\*|\$\{|\{\{",
     re.IGNORECASE,
 )
 _AWS_SECRET = re.compile(r"[A-Za-z0-9/+]{40}")

@@ -11,12 +11,15 @@ from typing import NamedTuple
 from endless_mode.privacy.assigned import redact_assigned
 from endless_mode.privacy.probing import hits
 
-# Where a token may begin inside encoded text: after \n, \u003d, %3D or a colour code.
-_START = (
-    r"(?:(?<![A-Za-z0-9_-])|(?<=\\[nrtbf])|(?<=\\u[0-9a-fA-F]{4})|(?<=%[0-9a-fA-F]{2})|(?<=\[\dm)|(?<=\d\dm)"
-    r"|(?<=[^A-Za-z0-9_-][-+]))"
+# Where a token may begin inside encoded text: after \n, \u003d, %3D or a colour code. What precedes
+# must not be part of a token itself, or a long run would be tried from each of its characters.
+_ESCAPED = (
+    r"(?<=\\[nrtbf])|(?<=\\u[0-9a-fA-F]{4})|(?<=%[0-9a-fA-F]{2})"
+    r"|(?<=[\[;][0-9]m)|(?<=[\[;][0-9]{2}m)"
 )
-# Tokens whose first letters are words elsewhere ("task-", "shf_") need a start; the others do not.
+# For tokens whose first letters may end a word ("task-"), and for those with an own alphabet.
+_START = rf"(?:(?<![A-Za-z0-9_-])|(?<=[^A-Za-z0-9_-][-+])|{_ESCAPED})"
+_EDGE = rf"(?:(?<![A-Za-z0-9+/])|(?<=[^A-Za-z0-9+/][+/])|{_ESCAPED})"
 
 
 class _Shape(NamedTuple):
@@ -73,7 +76,10 @@ _COLON = _Gate(
     ),
     (
         _shape("telegram-token", r"(?<![0-9])[0-9]{6,12}:[A-Za-z0-9_-]{35}(?![A-Za-z0-9_-])"),
-        _shape("slack-webhook", r"(?<=://)hooks\.slack\.com/services/[A-Za-z0-9]{6,20}/[A-Za-z0-9]{6,20}/[A-Za-z0-9]{16,}+"),
+        _shape(
+            "slack-webhook",
+            r"(?<=://)hooks\.slack\.com/services/[A-Za-z0-9]{6,20}/[A-Za-z0-9]{6,20}/[A-Za-z0-9]{16,}+",
+        ),
         _shape("discord-webhook", r"(?<=/api/webhooks/)[0-9]{15,22}/[A-Za-z0-9_-]{40,}+"),
     ),
 )
@@ -85,8 +91,7 @@ _GATES = (
         "I",
         re.compile(r"I(?:(?<=A[KS]I)A[A-Z0-9]{16}|(?<=AI)za[A-Za-z0-9_-]{35})"),
         (
-            _shape("aws-access-key-id", r"(?<![A-Z0-9a-z+/])A[KS]IA[A-Z0-9]{16}(?![A-Za-z0-9+/])"),
-            _shape("aws-access-key-id", r"(?<=\\[nrt])A[KS]IA[A-Z0-9]{16}(?![A-Za-z0-9+/])"),
+            _shape("aws-access-key-id", _EDGE + r"A[KS]IA[A-Z0-9]{16}(?![A-Za-z0-9+/])"),
             _shape("google-api-key", r"AIza[A-Za-z0-9_-]{35,}+"),
         ),
     ),
@@ -109,7 +114,7 @@ _GATES = (
     _Gate(
         "K",
         re.compile(r"K(?<=SK)[0-9a-f]{32}(?![0-9A-Za-z])"),
-        (_shape("twilio-key", r"(?<![A-Za-z0-9])SK[0-9a-f]{32}(?![0-9A-Za-z])"),),
+        (_shape("twilio-key", _EDGE + r"SK[0-9a-f]{32}(?![0-9A-Za-z])"),),
     ),
     _Gate(
         "9",
@@ -132,14 +137,15 @@ _FILLER = frozenset("xX*.-_#")
 
 def redact_secrets(text: str) -> str:
     """Return ``text`` with known secret shapes replaced; the same object if there are none."""
+    given = text
     for gate in _GATES:
         if hits(text, gate.pivot, gate.probe):
             if gate is _DASH:
                 text = _PEM.sub(_redact_pem, text)
             for shape in gate.shapes:
                 text = shape.pattern.sub(_replacer(shape.kind), text)
-    text = _redact_url_passwords(text)
-    return redact_assigned(text)
+    text = redact_assigned(_redact_url_passwords(text))
+    return given if text == given else text
 
 
 def _replacer(kind: str) -> Callable[[re.Match[str]], str]:
@@ -165,7 +171,7 @@ _REFERENCE = re.compile(r"[${\[(%*.]|(?:x{3,}|REDACTED|your.*|\w*placeholder\w*)
 
 def _redact_url_passwords(text: str) -> str:
     at = text.find("@")
-    if at < 0:
+    if at < 0 or "://" not in text:
         return text
     pieces: list[str] = []
     position = 0

@@ -33,7 +33,9 @@ _ATTRIBUTE = rf"(?:[\w:.@-]++{_SPACE}={_SPACE}{_VALUE}{_SPACE})"
 _BARE = rf"(?:[\w:.@-]++{_SPACE}(?:={_SPACE}{_VALUE}{_SPACE})?+)"
 
 _names = "|".join(f"(?P<n{index}>{spell(name)})" for index, name in enumerate(NAMES))
-_REST = rf"{_SPACE}(?P<slash>{_SLASH}{_SPACE})?+(?:{_names})(?!{JUNK}[-.]*+{JUNK}\w)"
+# Most signs are settled by the next character: only these can lead on to a name.
+_LEAD = r"(?=[\x00-\x20/\\pscPSC\x7f-\U0010ffff])"
+_REST = rf"{_LEAD}{_SPACE}(?P<slash>{_SLASH}{_SPACE})?+(?:{_names})(?!{JUNK}[-.]*+{JUNK}\w)"
 _HEAD = re.compile(rf"(?:[<\uff1c\ufe64]|{_ENTITY}|{_ESCAPE}){_REST}")
 _CLOSING = re.compile(rf"{_SPACE}{_ATTRIBUTE}*+{_END}")
 _SELF_CLOSING = re.compile(rf"{_SPACE}{_BARE}*+{_SLASH}{_SPACE}{_END}")
