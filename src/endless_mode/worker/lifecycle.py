@@ -8,6 +8,7 @@ from __future__ import annotations
 import fcntl
 import os
 import select
+import signal
 import socket
 import time
 from pathlib import Path
@@ -19,6 +20,9 @@ from endless_mode.hook.slow import listens
 BACKLOG = 512
 #: Seconds to wait for a worker that is ending and still holds the lock.
 LOCK_PATIENCE = 40.0
+
+#: Signals that ask the worker to end.
+ENDING = (signal.SIGTERM, signal.SIGINT)
 
 Identity = tuple[int, int]
 
@@ -52,6 +56,8 @@ class Hold:
     def __init__(self, home: Home, lock: int) -> None:
         self.home = home
         self.lock = lock
+        # Once we listen, a request may be on its way: these signals wait until they can be obeyed in order.
+        signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
         self.listener = self._listen()
         self._bound = identity(home.socket)
 

@@ -21,7 +21,7 @@ from endless_mode import __version__, settings
 from endless_mode.home import Home
 from endless_mode.worker import spool
 from endless_mode.worker.app import Api
-from endless_mode.worker.lifecycle import BACKLOG, Hold
+from endless_mode.worker.lifecycle import BACKLOG, ENDING, Hold
 from endless_mode.worker.log import Log
 from endless_mode.worker.messages import ErrorBody
 from endless_mode.worker.service import Factory, service_factory
@@ -113,8 +113,9 @@ class Worker:
     async def run(self) -> int:
         """Serve until it is time to go; return the exit code."""
         loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGINT):
+        for number in ENDING:
             loop.add_signal_handler(number, self.retire, "signal")
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
         for problem in self.settings.problems:
             self.log.write("settings", level="warning", code=problem.code)
         if not await self._ready():

@@ -1,0 +1,191 @@
+"""A home of its own per test, with real hooks and real workers in it."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from endless_mode.hook.slow import listens
+from endless_mode.home import Home
+from endless_mode.worker.client import WorkerClient
+
+HERE = Path(__file__).parent
+HOOK = HERE.parents[1] / "src/endless_mode/hook/hook.py"
+LONG = 30.0
+
+
+def eventually(check: Callable[[], Any], seconds: float = LONG) -> Any:
+    """Return the first true value of ``check``; fail at the deadline."""
+    until = time.monotonic() + seconds
+    pause = threading.Event()
+    while time.monotonic() < until:
+        if value := check():
+            return value
+        pause.wait(0.01)
+    raise AssertionError(f"not within {seconds} s: {check}")
+
+
+class Place:
+    """A user's home directory with a data directory in it."""
+
+    def __init__(self, root: Path, **environ: str) -> None:
+        self.root = root
+        self.data = root / "data"
+        self.projects = root / ".claude/projects/p"
+        self.projects.mkdir(parents=True)
+        self.environ = {
+            "HOME": str(root),
+            "PATH": os.environ["PATH"],
+            "CLAUDE_MEM_DATA_DIR": str(self.data),
+            **environ,
+        }
+        self.children: list[subprocess.Popen[bytes]] = []
+
+    @property
+    def home(self) -> Home:
+        return Home(self.data, {os.fsencode(k): os.fsencode(v) for k, v in self.environ.items()})
+
+    @property
+    def client(self) -> WorkerClient:
+        return WorkerClient(self.home)
+
+    def payload(self, event: str = "UserPromptSubmit", prompt: str = "", **more: object) -> bytes:
+        base = {
+            "session_id": "s-1",
+            "transcript_path": str(self.projects / "s-1.jsonl"),
+            "cwd": "/tmp",
+            "hook_event_name": event,
+            "prompt": prompt,
+        }
+        return json.dumps({**base, **more}, separators=(",", ":")).encode()
+
+    def command(self, event: str, *arguments: str) -> list[str]:
+        return [sys.executable, "-I", "-S", str(HOOK), "claude-code", event, *arguments]
+
+    def hook(self, event: str, payload: bytes | None = None, **options: Any) -> subprocess.CompletedProcess[bytes]:
+        given = self.payload(event) if payload is None else payload
+        environ = {**self.environ, **options.pop("environ", {})}
+        return subprocess.run(
+            self.command(event, *options.pop("arguments", ())),
+            input=given, capture_output=True, timeout=60, env=environ, **options,
+        )  # fmt: skip
+
+    def hook_process(self, event: str, payload: bytes | None = None) -> subprocess.Popen[bytes]:
+        """Start a hook and give it its stdin without waiting for the end."""
+        child = subprocess.Popen(
+            self.command(event), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=self.environ
+        )
+        self.children.append(child)
+        assert child.stdin
+        child.stdin.write(self.payload(event) if payload is None else payload)
+        child.stdin.close()
+        child.stdin = None
+        return child
+
+    def worker_process(self, *arguments: str, **environ: str) -> subprocess.Popen[bytes]:
+        """Start a recording worker as a child of this process."""
+        child = subprocess.Popen(
+            [sys.executable, "-I", str(HERE / "recording.py"), "--foreground", *arguments],
+            env={**self.environ, **environ},
+        )
+        self.children.append(child)
+        return child
+
+    def worker(self, *arguments: str, **environ: str) -> subprocess.Popen[bytes]:
+        """Start a recording worker and wait until it listens, or has ended."""
+        child = self.worker_process(*arguments, **environ)
+        eventually(lambda: self.listening() or child.poll() is not None)
+        return child
+
+    def listening(self) -> bool:
+        return listens(os.fsencode(self.home.socket))
+
+    def calls(self, call: str = "hook") -> list[dict[str, Any]]:
+        path = self.data / "calls.jsonl"
+        lines = path.read_text().splitlines() if path.exists() else []
+        return [entry for entry in map(json.loads, lines) if entry["call"] == call]
+
+    def log(self, name: str = "") -> list[dict[str, Any]]:
+        text = self.home.log.read_text() if self.home.log.exists() else ""
+        return [entry for entry in map(json.loads, text.splitlines()) if not name or entry["name"] == name]
+
+    def worker_pid(self) -> int:
+        """The pid of the worker that holds the lock."""
+        return int(self.home.lock.read_text())
+
+    def locked(self) -> bool:
+        """Whether a worker lives here."""
+        try:
+            fd = os.open(self.home.lock, os.O_RDWR)
+        except OSError:
+            return False
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return False
+        except BlockingIOError:
+            return True
+        finally:
+            os.close(fd)
+
+    def connect(self) -> socket.socket:
+        sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        sock.settimeout(LONG)
+        sock.connect(os.fsencode(self.home.socket))
+        return sock
+
+    def exchange(self, message: bytes) -> bytes:
+        """Send raw bytes to the worker and return all it answers."""
+        with self.connect() as sock:
+            with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+                sock.sendall(message)
+            answer = b""
+            with contextlib.suppress(ConnectionResetError):
+                while chunk := sock.recv(65536):
+                    answer += chunk
+            return answer
+
+    def close(self) -> None:
+        """End what runs here: the hooks and workers this place started."""
+        for child in self.children:
+            if child.poll() is None:
+                child.kill()
+            child.wait(LONG)
+        eventually(lambda: not self._starting())
+        if self.locked():
+            with contextlib.suppress(ProcessLookupError, ValueError):
+                os.kill(self.worker_pid(), signal.SIGKILL)
+            eventually(lambda: not self.locked())
+
+    def _starting(self) -> bool:
+        try:
+            fd = os.open(self.home.start_lock, os.O_RDWR)
+        except OSError:
+            return False
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return False
+        except BlockingIOError:
+            return True
+        finally:
+            os.close(fd)
+
+
+@contextlib.contextmanager
+def place_in(root: Path, **environ: str) -> Iterator[Place]:
+    """A place that is cleared of its processes at the end."""
+    place = Place(root, **environ)
+    try:
+        yield place
+    finally:
+        place.close()
