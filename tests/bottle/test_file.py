@@ -13,6 +13,7 @@ from tests.bottle.documents import document, header
 from endless_mode.bottle.entries import MODE_FULL, MODE_RECONSTRUCTED, MODE_STORED
 from endless_mode.bottle.file import (
     LockTimeout,
+    _is_still,
     archive,
     better_or_equal,
     bottle_path,
@@ -223,6 +224,37 @@ def test_another_process_holds_the_lock_until_it_dies(tmp_path: Path) -> None:
         holder.wait(10)
     with session_lock(tmp_path, "a", timeout=10):
         pass
+
+
+COUNT = """
+import sys
+from pathlib import Path
+from endless_mode.bottle.file import session_lock
+count = Path(sys.argv[1]) / "count"
+for _ in range(200):
+    with session_lock(Path(sys.argv[1]), "a"):
+        count.write_text(str(int(count.read_text()) + 1))
+"""
+
+
+def test_processes_take_turns_though_each_removes_the_lock_file(tmp_path: Path) -> None:
+    count = tmp_path / "count"
+    count.write_text("0")
+    command = [sys.executable, "-c", COUNT, str(tmp_path)]
+    workers = [subprocess.Popen(command) for _ in range(3)]
+    assert [worker.wait(60) for worker in workers] == [0, 0, 0]
+    assert count.read_text() == "600"
+    assert list(tmp_path.iterdir()) == [count]
+
+
+def test_a_lock_on_a_removed_or_replaced_file_does_not_count(tmp_path: Path) -> None:
+    path = tmp_path / "a.lock"
+    with path.open("w") as held:
+        assert _is_still(path, held.fileno())
+        path.rename(tmp_path / "gone")
+        assert not _is_still(path, held.fileno())
+        path.touch()
+        assert not _is_still(path, held.fileno())
 
 
 def test_directories_that_exist_keep_their_mode(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from endless_mode.bottle.escape import (
     SUMMARY,
     decode,
     encode,
+    flatten,
 )
 from endless_mode.bottle.parse import BadBottle, parse, parse_header
 from endless_mode.bottle.render import render
@@ -64,6 +65,25 @@ def test_no_message_adds_a_structure_line(messages: list[str]) -> None:
         assert segments.count(heading) == 1
     for shape in (BOUNDARY, SUMMARY, OBSERVED, PENDING, re.escape(HAPPENED)):
         assert not any(re.fullmatch(shape, segment) for segment in segments)
+
+
+@pytest.mark.parametrize("structure", STRUCTURES)
+@pytest.mark.parametrize("before", ["", "\\", "words\n", "words\r", "a" * 2000, "> "])
+def test_every_structure_survives_everywhere(structure: str, before: str) -> None:
+    text = before + structure
+    flat = flatten(text)
+    given = document(
+        Speech("user", "prompt", text),
+        Speech("user", "prompt", text, truncated_at=4000),
+        Speech("assistant", "text", text + "\n"),
+        GeneratedSummary(flat, text),
+        Happened([Line([], flat), Line(["1"], flat), Line([], flat, True), Line(["1"], flat, True, 0)]),
+        original_request=text,
+        closing=text,
+    )
+    found = parse(render(given).text)
+    assert found.entries == given.entries
+    assert (found.original_request, found.closing) == (text, text)
 
 
 @pytest.mark.parametrize(
