@@ -17,8 +17,11 @@ from endless_mode.clients.claude_code.state import Abandoned
 _QUIET = ("attachment", "system", "progress")
 
 
-def find_abandoned(source: Source, parent: str, before: int, key: str) -> Abandoned | None:
-    """The branch below ``parent`` that a typed entry at byte ``before`` leaves behind, if there is one."""
+def find_abandoned(source: Source, parent: str, before: int, key: str, own: str) -> Abandoned | None:
+    """The branch below ``parent`` that a typed entry at byte ``before`` leaves behind, if there is one.
+
+    ``own`` is the typed entry's uuid: the second copy of a line leaves nothing behind.
+    """
     below: dict[str, str] = {parent: "quiet"}
     offsets: list[int] = []
     has_child: set[str] = set()
@@ -26,6 +29,8 @@ def find_abandoned(source: Source, parent: str, before: int, key: str) -> Abando
     for offset, link in _links(source, before):
         if not isinstance(link.uuid, str) or link.isSidechain:
             continue
+        if link.uuid == own:
+            return None
         if link.uuid == parent:
             seen_parent = True
             continue

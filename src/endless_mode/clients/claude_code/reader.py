@@ -25,7 +25,7 @@ from endless_mode.clients.claude_code.calls import (
     question_of,
     result_text,
 )
-from endless_mode.clients.claude_code.entry import Block, Entry, decode, iter_blocks
+from endless_mode.clients.claude_code.entry import Block, Entry, decode, entries_at, iter_blocks
 from endless_mode.clients.claude_code.state import (
     MAX_ABANDONED,
     MAX_AWAITED,
@@ -152,7 +152,7 @@ class ClaudeCodeReader:
         at.detached = ""
         if not root or not at.leaf or any(root in b.leaves for b in at.abandoned):
             return
-        branch = find_abandoned(self._source, root, offset, key=f"@{offset}")
+        branch = find_abandoned(self._source, root, offset, key=f"@{offset}", own=_text(entry.uuid))
         if branch is not None:
             at.abandoned = [*at.abandoned, branch][-MAX_ABANDONED:]
             yield Branch(branch.key, branch.offsets, live=False)
@@ -245,7 +245,7 @@ class ClaudeCodeReader:
         yield clean_event(event)
 
     def _bash_command(self, offset: int) -> str:
-        for entry in self._entries_at(offset):
+        for entry in entries_at(self._source, offset):
             content = entry.message.content if entry.message else None
             if (typed := wording.bash_input(next(iter(wording.texts(content)), ""))) is not None:
                 return typed
@@ -366,7 +366,7 @@ class ClaudeCodeReader:
                 yield from self._call(entry, block, offset, index)
 
     def _call(self, entry: Entry, block: Block, offset: int, index: int) -> Iterator[Item]:
-        event = _call_event(entry, block, offset, index)
+        event = call_event(entry, block, offset, index)
         if event is None or is_own(event) or event.tool_use_id in self._done or event.tool_use_id in self._at.open:
             return
         self._at.open[event.tool_use_id] = OpenCall(offset, index)
@@ -403,10 +403,10 @@ class ClaudeCodeReader:
         event = self._inputs.pop(tool_use_id, None)
         if call is None or event is not None:
             return event if call is not None else None
-        for entry in self._entries_at(call.offset):
+        for entry in entries_at(self._source, call.offset):
             for index, block in iter_blocks(entry.message, "tool_use"):
                 if block.id == tool_use_id:
-                    return _call_event(entry, block, call.offset, index)
+                    return call_event(entry, block, call.offset, index)
         return None
 
     def _decision(self, entry: Entry, event: ToolEvent, offset: int, index: int) -> Iterator[Item]:
@@ -485,7 +485,7 @@ class ClaudeCodeReader:
             return
         if entry.type == "assistant":
             for index, block in iter_blocks(entry.message, "tool_use"):
-                event = _call_event(entry, block, offset, index)
+                event = call_event(entry, block, offset, index)
                 if event is None or event.name not in _CHANGES or event.tool_use_id in self._done:
                     continue
                 event.agent_id = agent
@@ -516,25 +516,12 @@ class ClaudeCodeReader:
             return f"{entry.uuid}#{index}" if index else entry.uuid
         return f"@{offset}#{index}" if index else f"@{offset}"
 
-    def _entries_at(self, offset: int) -> list[Entry]:
-        """A line read again. Old clients' progress lines hold the entry one level down."""
-        try:
-            with self._source.open(offset) as stream:
-                data = stream.readline()
-        except OSError:
-            return []
-        found: list[Entry] = []
-        for _, entry in decode(data, offset) or ():
-            found.append(entry)
-            if entry.data is not None and bytes(entry.data.message):
-                found += [inner for _, inner in decode(bytes(entry.data.message), offset) or ()]
-        return found
-
 
 _CHANGES = frozenset({"Edit", "MultiEdit", "Write", "NotebookEdit"})
 
 
-def _call_event(entry: Entry, block: Block, offset: int, index: int) -> ToolEvent | None:
+def call_event(entry: Entry, block: Block, offset: int, index: int) -> ToolEvent | None:
+    """A tool_use block as an open event; ``None`` when it has no id or name."""
     if not isinstance(block.id, str) or not isinstance(block.name, str):
         return None
     return ToolEvent(
