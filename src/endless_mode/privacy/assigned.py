@@ -16,11 +16,8 @@ _VALUE = r"[A-Za-z0-9_\-+/.~!@#$%^&*=?]"
 _PLAIN = r"[A-Za-z_\-+/.~!@#$%^&*=?]"
 _SCHEME = r"(?:[Bb]earer|BEARER|[Bb]asic|BASIC|[Tt]oken|TOKEN)[ ]{1,4}"
 # Gates: a sign of assignment and, right behind it, a value long enough that holds a digit.
-_BEHIND = (
-    rf"""[ \t]{{0,4}}+(?:\\{{0,3}}["'`])?+"""
-    rf"(?:(?={_VALUE}{{{_SHORTEST}}}){_PLAIN}{{0,30}}+[0-9]|{_SCHEME})"
-)
-_GATES = (re.compile(rf"=>?{_BEHIND}"), re.compile(rf":(?!//){_BEHIND}"))
+_BEHIND = rf"""[ \t>"'`\\]{{0,8}}+(?:(?={_VALUE}{{{_SHORTEST}}}){_PLAIN}{{0,30}}+[0-9]|(?=[BbTt]){_SCHEME})"""
+_GATES = (re.compile(f"={_BEHIND}"), re.compile(f":{_BEHIND}"))
 
 _NAMES = (
     *("password", "passwd", "passphrase", "pwd", "secret", "token", "credential", "credentials"),

@@ -37,11 +37,12 @@ class _Gate(NamedTuple):
     shapes: tuple[_Shape, ...]
 
 
+# The common sign comes first and most often settles it; only then is looked back at the prefix.
 _UNDERSCORE = _Gate(
     "_",
     re.compile(
-        r"_(?=[A-Za-z0-9]{16})(?:(?<=gh[pousr]_)|(?<=github_pat_)|(?<=hf_)|(?<=npm_)"
-        r"|(?<=[sr]k_live_)|(?<=whsec_)|(?<=gsk_)|(?<=dop_v1_)|(?<=shp[a-z][a-z]_))"
+        r"_[A-Za-z0-9]{16}(?:(?<=gh[pousr]_.{16})|(?<=github_pat_.{16})|(?<=hf_.{16})|(?<=npm_.{16})"
+        r"|(?<=[sr]k_live_.{16})|(?<=whsec_.{16})|(?<=gsk_.{16})|(?<=dop_v1_.{16})|(?<=shp[a-z][a-z]_.{16}))"
     ),
     (
         _shape("github-token", r"(?:gh[pousr]_[A-Za-z0-9]{30,}+|github_pat_[A-Za-z0-9_]{22,}+)"),
@@ -71,7 +72,7 @@ _DASH = _Gate(
 _COLON = _Gate(
     ":",
     re.compile(
-        r":(?:(?<=[0-9]{6}:)[A-Za-z0-9_-]{35}(?![A-Za-z0-9_-])|//hooks\.slack\.com/services/[A-Z]"
+        r":(?:[A-Za-z0-9_-]{35}(?![A-Za-z0-9_-])(?<=[0-9]{6}:.{35})|//hooks\.slack\.com/services/[A-Z]"
         r"|//(?:[a-z]{1,9}\.)?discord(?:app)?\.com/api/webhooks/[0-9])"
     ),
     (
@@ -171,7 +172,7 @@ _REFERENCE = re.compile(r"[${\[(%*.]|(?:x{3,}|REDACTED|your.*|\w*placeholder\w*)
 
 def _redact_url_passwords(text: str) -> str:
     at = text.find("@")
-    if at < 0 or "://" not in text:
+    if at < 0:
         return text
     pieces: list[str] = []
     position = 0
