@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import Struct
 
+from endless_mode.clients.base import Source
 from endless_mode.clients.claude_code.detail import Detail
 
 T = TypeVar("T")
@@ -244,16 +245,19 @@ def _convert(value: dict[str, Any], kind: type[T]) -> T:
 
 
 def _mend(message: Any) -> Any:
-    """A message whose content holds bare strings or other odd things among its blocks."""
-    if not isinstance(message, dict) or not isinstance(message.get("content"), list):
+    """A message whose content holds bare strings or other odd things among its blocks, or whose usage is odd."""
+    if not isinstance(message, dict):
+        return message
+    usage = message.get("usage")
+    message = {**message, "usage": usage if isinstance(usage, dict) else None}
+    if not isinstance(message.get("content"), list):
         return message
     blocks = [
         {"type": "text", "text": b} if isinstance(b, str) else {k: v for k, v in b.items() if k != "type" or isinstance(v, str)}
         for b in message["content"]
         if isinstance(b, str | dict)
     ]
-    usage = message.get("usage")
-    return {**message, "content": blocks, "usage": usage if isinstance(usage, dict) else None}
+    return {**message, "content": blocks}
 
 
 def iter_blocks(body: Body | None, kind: str) -> Iterator[tuple[int, Block]]:
@@ -262,3 +266,18 @@ def iter_blocks(body: Body | None, kind: str) -> Iterator[tuple[int, Block]]:
         for n, block in enumerate(body.content):
             if block.type == kind:
                 yield n, block
+
+
+def entries_at(source: Source, offset: int) -> list[Entry]:
+    """The entries of one line, and those that old clients' progress lines hold one level down."""
+    try:
+        with source.open(offset) as stream:
+            data = stream.readline()
+    except OSError:
+        return []
+    found: list[Entry] = []
+    for _, entry in decode(data, offset) or ():
+        found.append(entry)
+        if entry.data is not None and bytes(entry.data.message):
+            found += [inner for _, inner in decode(bytes(entry.data.message), offset) or ()]
+    return found

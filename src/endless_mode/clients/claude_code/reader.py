@@ -8,7 +8,7 @@ branches (``branches.py``).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
@@ -112,10 +112,10 @@ class ClaudeCodeReader:
             return
         if kind == "progress":
             yield from self._progress(entry, offset)
-        elif kind not in _SKIPPED:
+        elif not isinstance(kind, str) or kind not in _SKIPPED:
             handler = self._handlers.get(kind) if isinstance(kind, str) else None
             if handler is None:
-                name = str(kind)[:40]
+                name = kind[:40] if isinstance(kind, str) else type(kind).__name__
                 self.counts.unknown[name] = self.counts.unknown.get(name, 0) + 1
                 return
             yield from self._session_facts(entry)
@@ -420,13 +420,12 @@ class ClaudeCodeReader:
     def _system(self, entry: Entry, offset: int) -> Iterator[Item]:
         if entry.subtype == "compact_boundary":
             meta = entry.compactMetadata
-            tokens = meta.preTokens if meta else None
             yield Boundary(
                 self._key(entry, offset, 0),
                 offset,
                 0,
                 _text(meta.trigger) if meta else "",
-                tokens if isinstance(tokens, int) else None,
+                _number(meta.preTokens) if meta else None,
                 _ms(entry.timestamp),
             )
 
@@ -457,7 +456,7 @@ class ClaudeCodeReader:
             usage.cache_read_input_tokens,
             usage.output_tokens,
         )
-        total = sum(p for p in parts if isinstance(p, int))
+        total = sum(_number(part) or 0 for part in parts)
         if total > 0:
             self._at.context_tokens = total
 
@@ -565,9 +564,14 @@ def _ms(timestamp: Any) -> int | None:
         return None
     try:
         when = datetime.fromisoformat(timestamp)
-        return int(when.timestamp() * 1000)
+        return int((when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp() * 1000)
     except (ValueError, OverflowError, OSError):
         return None
+
+
+def _number(value: Any) -> int | None:
+    """A count of tokens as one can be; what no database would hold is none."""
+    return value if isinstance(value, int) and 0 <= value < 1 << 50 else None
 
 
 def _text(value: Any) -> str:

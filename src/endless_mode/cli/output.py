@@ -1,0 +1,70 @@
+"""What commands print: data on standard output, talk on standard error."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+from endless_mode.errors import EndlessError
+
+
+def report(error: EndlessError, *, as_json: bool) -> None:
+    """Print an error on standard error, as one JSON object or as text with its code and hint."""
+    if as_json:
+        say(error.to_json().decode())
+        return
+    say(f"endless: {error.message} [{error.code}]")
+    if error.hint:
+        say(f"hint: {error.hint}")
+
+
+def say(text: str) -> None:
+    """Talk: a line on standard error."""
+    print(text, file=sys.stderr)
+
+
+def emit(value: Any) -> None:
+    """One stable JSON document on standard output."""
+    sys.stdout.write(msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n")
+
+
+def write_text(text: str) -> None:
+    """Text on standard output as UTF-8, whatever the locale."""
+    sys.stdout.flush()
+    sys.stdout.buffer.write(text.encode("utf-8", "replace"))
+    sys.stdout.buffer.flush()
+
+
+def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Columns padded to their widest cell."""
+    widths = [max(len(str(r[n])) for r in [heads, *rows]) for n in range(len(heads))]
+    lines = ["  ".join(str(c).ljust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in [heads, *rows]]
+    return "\n".join(lines)
+
+
+def when(at: int | None) -> str:
+    """A time in milliseconds as UTC, ``—`` when unknown."""
+    return datetime.fromtimestamp(at / 1000, UTC).strftime("%Y-%m-%d %H:%M") if at is not None else "—"
+
+
+def progress(label: str) -> Callable[[int, int], None] | None:
+    """A progress bar on standard error when that is a terminal; it appears only when the work takes a while."""
+    if not sys.stderr.isatty():
+        return None
+    began = time.monotonic()
+
+    def show(done: int, whole: int) -> None:
+        if time.monotonic() - began < 0.5:
+            return
+        share = min(1.0, done / whole) if whole else 1.0
+        bar = "█" * int(share * 30)
+        end = "\r\033[K" if share >= 1.0 else ""
+        sys.stderr.write(f"\r{label} {bar:<30} {share:4.0%} {done >> 20} MB{end}")
+        sys.stderr.flush()
+
+    return show
