@@ -13,7 +13,9 @@ from endless_mode.model import Digest, Status, ToolEvent
 
 def run(command: str, result: str = "", status: Status = "ok", **detail: Any) -> Digest:
     return digest(
-        ToolEvent("t1", "Bash", 0, 0, {"command": command}, result=result, detail=Detail(**detail), status=status)
+        ToolEvent(
+            "t1", "Bash", 0, 0, {"command": command}, result=result, detail=Detail(**detail), status=status
+        )
     )
 
 
@@ -34,17 +36,45 @@ FAILED tests/test_sum.py::test_total - AssertionError: assert 3 == 4
 
 SUMMARIES = [
     ("pytest -q", "41 passed, 1 skipped in 2.31s", "41 passed, 1 skipped"),
-    ("python -m unittest", "Ran 3 tests in 0.001s\n\nFAILED (failures=1)", "Ran 3 tests; FAILED (failures=1)"),
-    ("npx jest", "Tests:       1 failed, 12 passed, 13 total\nTime: 3 s", "Tests:       1 failed, 12 passed, 13 total"),
-    ("npx vitest run", " Test Files  1 failed (1)\n      Tests  2 failed | 3 passed (5)", "Tests  2 failed | 3 passed (5)"),
+    (
+        "python -m unittest",
+        "Ran 3 tests in 0.001s\n\nFAILED (failures=1)",
+        "Ran 3 tests; FAILED (failures=1)",
+    ),
+    (
+        "npx jest",
+        "Tests:       1 failed, 12 passed, 13 total\nTime: 3 s",
+        "Tests:       1 failed, 12 passed, 13 total",
+    ),
+    (
+        "npx vitest run",
+        " Test Files  1 failed (1)\n      Tests  2 failed | 3 passed (5)",
+        "Tests  2 failed | 3 passed (5)",
+    ),
     ("npx mocha", "  12 passing (30ms)\n  1 failing\n", "12 passing; 1 failing"),
     ("node --test", "# tests 3\n# pass 2\n# fail 1\n", "pass 2; fail 1"),
-    ("cargo test", "test result: FAILED. 3 passed; 1 failed; 0 ignored; finished in 0.00s", "FAILED. 3 passed; 1 failed"),
+    (
+        "cargo test",
+        "test result: FAILED. 3 passed; 1 failed; 0 ignored; finished in 0.00s",
+        "FAILED. 3 passed; 1 failed",
+    ),
     ("bundle exec rspec", "12 examples, 1 failure", "12 examples, 1 failure"),
-    ("vendor/bin/phpunit", "Tests: 12, Assertions: 30, Failures: 1.", "Tests: 12, Assertions: 30, Failures: 1."),
+    (
+        "vendor/bin/phpunit",
+        "Tests: 12, Assertions: 30, Failures: 1.",
+        "Tests: 12, Assertions: 30, Failures: 1.",
+    ),
     ("dotnet test", "Failed!  - Failed:     1, Passed:    12, Total: 13", "Failed:     1, Passed:    12"),
-    ("mvn test", "[ERROR] Tests run: 12, Failures: 1, Errors: 0\n[INFO] BUILD FAILURE", "Tests run: 12, Failures: 1"),
-    ("./gradlew test", "12 tests completed, 1 failed\nBUILD FAILED in 3s", "12 tests completed, 1 failed; BUILD FAILED"),
+    (
+        "mvn test",
+        "[ERROR] Tests run: 12, Failures: 1, Errors: 0\n[INFO] BUILD FAILURE",
+        "Tests run: 12, Failures: 1",
+    ),
+    (
+        "./gradlew test",
+        "12 tests completed, 1 failed\nBUILD FAILED in 3s",
+        "12 tests completed, 1 failed; BUILD FAILED",
+    ),
     ("npx playwright test", "  1 failed\n  12 passed (30.1s)", "1 failed; 12 passed"),
     ("ctest", "91% tests passed, 1 tests failed out of 12", "91% tests passed, 1 tests failed out of 12"),
     ("mix test", "12 tests, 1 failure", "12 tests, 1 failure"),
@@ -55,7 +85,11 @@ SUMMARIES = [
     ("npx tsc --noEmit", "src/a.ts(1,2): error TS2304: Cannot find name 'x'.\n", "1 type error"),
     ("mise run lint", "[lint] $ golangci-lint run\n0 issues.", "0 issues."),
     ("go test ./...", "ok  \tx.io/a\t0.1s\nok  \tx.io/b\t(cached)", "2 packages ok"),
-    ("go test ./...", "--- FAIL: TestA (0.00s)\nFAIL\nFAIL\tx.io/a\t0.1s", "1 failed, 0 passed; 1 failed (x.io/a)"),
+    (
+        "go test ./...",
+        "--- FAIL: TestA (0.00s)\nFAIL\nFAIL\tx.io/a\t0.1s",
+        "1 failed, 0 passed; 1 failed (x.io/a)",
+    ),
     ("npm run build", "✓ built in 3.21s", "built"),
     ("cargo build", "    Finished `dev` profile [unoptimized] target(s) in 2.0s", "Finished `dev` profile"),
 ]
@@ -78,11 +112,27 @@ def test_a_failed_test_run_names_the_tests_the_error_and_the_place() -> None:
 
 
 FAILING = [
-    ("--- FAIL: TestResume (0.00s)\n    resume_test.go:41: got 1, want 2\nFAIL", "TestResume", "resume_test.go:41: got 1, want 2"),
-    ("test store::tests::opens ... FAILED\n\nerror: test failed", "store::tests::opens", "error: test failed"),
+    (
+        "--- FAIL: TestResume (0.00s)\n    resume_test.go:41: got 1, want 2\nFAIL",
+        "TestResume",
+        "resume_test.go:41: got 1, want 2",
+    ),
+    (
+        "test store::tests::opens ... FAILED\n\nerror: test failed",
+        "store::tests::opens",
+        "error: test failed",
+    ),
     ("FAIL: test_x (mod.Case)\nAssertionError: 1 != 2", "test_x (mod.Case)", "AssertionError: 1 != 2"),
-    ("  ● Cart › adds an item\n\n    TypeError: x is not a function", "Cart › adds an item", "TypeError: x is not a function"),
-    (" FAIL  src/a.test.ts > sum > adds\nError: expected 1", "src/a.test.ts > sum > adds", "Error: expected 1"),
+    (
+        "  ● Cart › adds an item\n\n    TypeError: x is not a function",
+        "Cart › adds an item",
+        "TypeError: x is not a function",
+    ),
+    (
+        " FAIL  src/a.test.ts > sum > adds\nError: expected 1",
+        "src/a.test.ts > sum > adds",
+        "Error: expected 1",
+    ),
     ("not ok 3 - parses dates\n", "parses dates", ""),
     ("  1) test renders (App.PageTest)\n", "test renders (App.PageTest)", ""),
     ("rspec ./spec/a_spec.rb:12 # A works\n", "rspec ./spec/a_spec.rb:12", ""),
@@ -97,12 +147,32 @@ def test_failing_tests_are_named(printed: str, name: str, error: str) -> None:
 
 
 ERRORS = [
-    ("ls x", "ls: cannot access 'x': No such file or directory", "ls: cannot access 'x': No such file or directory"),
-    ("python a.py", 'Traceback (most recent call last):\n  File "a.py", line 3, in <module>\nKeyError: \'x\'', "KeyError: 'x'"),
-    ("npm ci", "npm warn old\nnpm error code E404\nnpm error 404 Not Found - GET x", "npm error 404 Not Found - GET x"),
-    ("git push", "To x\n ! [rejected]  a -> a (fetch first)\nerror: failed to push some refs to 'x'", "error: failed to push some refs to 'x'"),
+    (
+        "ls x",
+        "ls: cannot access 'x': No such file or directory",
+        "ls: cannot access 'x': No such file or directory",
+    ),
+    (
+        "python a.py",
+        "Traceback (most recent call last):\n  File \"a.py\", line 3, in <module>\nKeyError: 'x'",
+        "KeyError: 'x'",
+    ),
+    (
+        "npm ci",
+        "npm warn old\nnpm error code E404\nnpm error 404 Not Found - GET x",
+        "npm error 404 Not Found - GET x",
+    ),
+    (
+        "git push",
+        "To x\n ! [rejected]  a -> a (fetch first)\nerror: failed to push some refs to 'x'",
+        "error: failed to push some refs to 'x'",
+    ),
     ("foo", "bash: foo: command not found", "bash: foo: command not found"),
-    ("cargo build", "error[E0425]: cannot find value `x`\n --> src/main.rs:3:5", "error[E0425]: cannot find value `x`"),
+    (
+        "cargo build",
+        "error[E0425]: cannot find value `x`\n --> src/main.rs:3:5",
+        "error[E0425]: cannot find value `x`",
+    ),
 ]
 
 
@@ -117,7 +187,10 @@ def test_a_python_error_brings_the_line_it_came_from() -> None:
 
 
 GIT = [
-    ("[main 1a2b3c4] Add a thing\n 2 files changed, 3 insertions(+)", "committed 1a2b3c4 on main: Add a thing; 2 files changed, 3 insertions(+)"),
+    (
+        "[main 1a2b3c4] Add a thing\n 2 files changed, 3 insertions(+)",
+        "committed 1a2b3c4 on main: Add a thing; 2 files changed, 3 insertions(+)",
+    ),
     ("To github.com:a/b.git\n   36ff9a9..c2b0273  topic -> topic", "36ff9a9..c2b0273 topic → topic"),
     (" * [new branch]      topic -> topic", "new branch topic → topic"),
     ("Switched to a new branch 'topic'", "on branch topic"),
@@ -160,8 +233,12 @@ def test_a_background_command_keeps_its_id_and_output_file() -> None:
 
 
 def test_tokens_of_the_output_are_kept_and_those_of_the_command_are_not() -> None:
-    printed = "listening on localhost:5173\nsee https://x.dev/a?b=1\nwrote dist/app.js and dist/app.js\nbuild 4f2a9c1e v1.2.3 loadConfig done or/and"
-    digested = run("serve dist/app.js", printed + "\nmore\nlines\nto be long" * 30)
+    printed = (
+        "listening on localhost:5173\nsee https://x.dev/a?b=1\nwrote dist/app.js and dist/app.js\nbuil"
+        "d 4f2a9c1e v1.2.3 loadConfig done or/and"
+    )
+    assert run("serve", printed).names == []  # short: shown itself
+    digested = run("serve dist/app.js", "line\n" * 40 + printed + "\nmore\nlines\nto be long" * 30)
     assert digested.paths == []
     assert digested.names == ["https://x.dev/a?b=1", "4f2a9c1e", "localhost:5173", "v1.2.3", "loadConfig"]
 
@@ -172,7 +249,9 @@ def test_a_grep_in_the_shell_gathers_lines_by_file() -> None:
 
 
 def test_colours_and_overwritten_progress_are_gone() -> None:
-    digested = run("git rebase", "Rebasing (1/2)\rRebasing (2/2)\r\x1b[31merror: could not apply\x1b[0m", "failed")
+    digested = run(
+        "git rebase", "Rebasing (1/2)\rRebasing (2/2)\r\x1b[31merror: could not apply\x1b[0m", "failed"
+    )
     assert digested.error == "error: could not apply"
 
 
@@ -181,9 +260,23 @@ def test_the_client_s_note_about_the_directory_is_no_output() -> None:
 
 
 def test_a_refused_command_keeps_the_words_and_no_output() -> None:
-    event = ToolEvent("t", "Bash", 0, 0, {"command": "rm -r x"}, result="The user doesn't want", status="denied", words="not that\n")
+    event = ToolEvent(
+        "t",
+        "Bash",
+        0,
+        0,
+        {"command": "rm -r x"},
+        result="The user doesn't want",
+        status="denied",
+        words="not that\n",
+    )
     digested = digest(event)
-    assert (digested.status, digested.words, digested.error, digested.excerpt) == ("denied", "not that", "", "")
+    assert (digested.status, digested.words, digested.error, digested.excerpt) == (
+        "denied",
+        "not that",
+        "",
+        "",
+    )
 
 
 def test_a_long_command_keeps_its_beginning_and_its_end() -> None:
@@ -194,7 +287,11 @@ def test_a_long_command_keeps_its_beginning_and_its_end() -> None:
 
 
 def test_background_output_says_state_and_code() -> None:
-    result = "<retrieval_status>success</retrieval_status>\n\n<task_id>b1</task_id>\n\n<task_type>local_bash</task_type>\n\n<status>completed</status>\n\n<exit_code>2</exit_code>\n\n<output>\nerror: no\n</output>"
+    result = (
+        "<retrieval_status>success</retrieval_status>\n\n<task_id>b1</task_id>\n\n<task_type>local_bash"
+        "</task_type>\n\n<status>completed</status>\n\n<exit_code>2</exit_code>\n\n<output>\nerror: no\n</o"
+        "utput>"
+    )
     event = ToolEvent("t", "TaskOutput", 0, 0, {"task_id": "b1"}, result=result, status="ok")
     digested = digest(event)
     assert digested.task_id == "b1"
@@ -207,7 +304,11 @@ def test_a_killed_task_names_its_command() -> None:
     event = ToolEvent("t", "KillBash", 0, 0, {"shell_id": "bash_1"}, status="ok")
     event.detail = Detail(message="Successfully killed shell: bash_1 (pnpm dev --port 3001)")
     digested = digest(event)
-    assert (digested.target, digested.command, digested.outcome) == ("bash_1", "pnpm dev --port 3001", "stopped")
+    assert (digested.target, digested.command, digested.outcome) == (
+        "bash_1",
+        "pnpm dev --port 3001",
+        "stopped",
+    )
 
 
 def test_what_the_user_ran_is_digested_like_any_command() -> None:

@@ -159,6 +159,8 @@ def _read(digest: Digest, cwd: str) -> Line:
         else digest.outcome
     )
     names = joined(digest.symbols, 130)
+    if len(names) < 60 and digest.names:
+        names = "; ".join(p for p in (names, f"has {joined(digest.names, 70)}") if p)
     title = f"`{path}`{where}{' ' + what if what else ''}{': ' + names if names else ''}"
     return Line(title, [], run="Read")
 

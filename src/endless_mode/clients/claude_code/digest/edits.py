@@ -25,7 +25,7 @@ from endless_mode.model import Digest, ToolEvent
 HUNK, HUNKS = 1_500, 4_000
 #: How much changed text names are looked for in.
 _NAMES = 12_000
-_WORD = re.compile(r"(?<![\w.])[A-Za-z_$][\w$]{3,60}")
+_WORD = re.compile(r"[A-Za-z_$][\w$]{3,60}")
 _SNIPPET = re.compile(r"^[ ]*\d+[→\t]", re.MULTILINE)
 _COMMON = wordset(
     "True False None self this return import from export const function async await class interface type "

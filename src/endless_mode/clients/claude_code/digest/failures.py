@@ -21,7 +21,7 @@ _FAILING = re.compile(
     r"|(?:FAIL|ERROR): (\w+ \([\w.]+\))"  # unittest
     r"|[✕✗✘]\s+(?:\d+\s+)?(.{3,120}?)(?: \(\d+ ?m?s\))?$"  # jest, mocha, playwright
     r"|● (.{3,120} › .{3,120})$"  # jest
-    r"|×\s+(.{3,120}?)(?:\s+\d+ ?ms)?$"  # vitest
+    r"|×\s+(.{3,120}?)\s+\d+ ?ms$"  # vitest
     r"|FAIL\s+(\S+\.(?:[cm]?[jt]sx?|vue|svelte|py)(?: > .{1,120}| \[.*)?)(?:$| \()"  # vitest, jest
     r"|not ok \d+ (?:- )?(.{3,120})"  # TAP
     r"|\d+\) (test .{3,120}|\[\w+\] › .{3,160}|[\w\\]+::\w+)$"  # mix, playwright, phpunit
@@ -57,28 +57,28 @@ _SIGNS = _either(
 )
 _NOISE = re.compile(
     r"^(?:\s*at |\s*File \"|Exit code \d+$|Traceback|(?:npm )?warn(?:ing)?\b|=+ (?:FAILURES|ERRORS|short)"
-    r"|FAILURES|Error:?$|npm error (?:code|errno|path|A complete)|.*\b0 (?:errors|failed|failures)\b)",
+    r"|FAILURES|Error:?$|\s*Error Context|npm error (?:code|errno|path|A complete)|.*\b0 (?:errors|failed"
+    r"|failures)\b)",
     re.IGNORECASE,
 )
-_GO_LOCATION = re.compile(r"\s*([\w./-]+\.\w{1,5}:\d+(?::\d+)?):? (.{3,300})")
+_DIAGNOSTIC = re.compile(r"\s*([\w./-]+\.\w{1,5}:\d+(?::\d+)?):? (.{3,300})")
 _FILE_LINE = re.compile(r"File \"([^\"\n]{1,200})\", line (\d+)")
 _LOCATION = re.compile(r"([\w@./+~-]{1,200}\.[A-Za-z]{1,5})(?::|\()(\d+)")
 
 
-def scan(value: str, lines: list[str]) -> tuple[list[str], str, str]:
+def scan(value: str, lines: list[str], bad: bool = True) -> tuple[list[str], str, str]:
     """``(failing tests, first meaningful error line, its place)`` of an output and its lines.
 
     The error is the first line that names its error; else the first that sounds like one. The place is in the
     line itself, or the last ``File ... line`` before it, or the first ``file:line`` shortly after it.
+    ``bad``: something is known to be wrong, so a bare ``file:line: message`` counts as the error.
     """
     lowered = value.lower()
     signs = [sign for sign in _SIGNS if sign in lowered]
-    if not signs:
-        return [], "", ""
     seen = lines if len(lines) <= _FIRST + _LAST else lines[:_FIRST] + lines[-_LAST:]
     failing: list[str] = []
     strong = weak = -1
-    for place, line in enumerate(seen):
+    for place, line in enumerate(seen if signs else []):
         line = line[:400]
         lowered = line.lower()
         if not any(sign in lowered for sign in signs):
@@ -91,9 +91,11 @@ def scan(value: str, lines: list[str]) -> tuple[list[str], str, str]:
                 strong = place
             elif weak < 0 and not match and _ERROR.search(line):
                 weak = place
+    if strong < 0 and (bad or failing) and (error := _diagnostic(seen)):
+        return unique(failing, 12), error, ""
     best = strong if strong >= 0 else weak
     if best < 0:
-        return unique(failing, 12), *_under_go_failure(seen, failing)
+        return unique(failing, 12), "", ""
     return unique(failing, 12), *_error_at(seen, best)
 
 
@@ -113,10 +115,9 @@ def _error_at(lines: list[str], place: int) -> tuple[str, str]:
     return error, ""
 
 
-def _under_go_failure(lines: list[str], failing: list[str]) -> tuple[str, str]:
-    """go test prints ``    file_test.go:12: message`` next to the failing test, without the word error."""
-    if failing:
-        for line in lines:
-            if found := _GO_LOCATION.match(line[:400]):
-                return clip(f"{found[1]}: {found[2].strip()}", 300), ""
-    return "", ""
+def _diagnostic(lines: list[str]) -> str:
+    """The first ``file:line: message``, as go test, linters and compilers write without the word error."""
+    for line in lines:
+        if found := _DIAGNOSTIC.match(line[:400]):
+            return clip(f"{found[1]}: {found[2].strip()}", 300)
+    return ""

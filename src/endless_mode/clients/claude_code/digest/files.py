@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from endless_mode.clients.claude_code.digest import symbols
+from endless_mode.clients.claude_code.digest import symbols, tokens
 from endless_mode.clients.claude_code.digest.texts import (
     argument,
     clip,
@@ -59,6 +59,8 @@ def read(event: ToolEvent) -> Digest:
     else:
         digest.outcome = count(body.count("\n") + 1, "line")
     digest.symbols = symbols.defined(path, body)
+    if not digest.symbols and symbols.known_source(path):
+        digest.names = tokens.identifiers(body[:1_200], [], 8)
     return digest
 
 

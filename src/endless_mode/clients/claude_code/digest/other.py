@@ -34,7 +34,7 @@ _TELLING = (
     "message",
     "description",
 )
-_SKIPPED = re.compile(r"^(?:#{1,4} |```|await |[\[\]{}(),]+$|- <changed>)")
+_SKIPPED = re.compile(r"^(?:#{1,4} |```|await |generic \[ref|[\[\]{}(),]+$|- <changed>)")
 
 
 def skill(event: ToolEvent) -> Digest:

@@ -42,7 +42,7 @@ _PATHS = re.compile(r"(?:^|\s)([\w@.+~/-]*[\w@+~/-]\.[A-Za-z]\w{0,7})(?=\s|$)")
 
 
 def segments(command: str) -> list[list[str]]:
-    """The words of each simple command, wrappers and assignments taken off; bounded, heredoc bodies not looked at."""
+    """The words of each simple command, without wrappers, assignments and what follows a heredoc mark."""
     head = command[:4_000]
     start = head.find("<<")
     if start >= 0:

@@ -52,7 +52,8 @@ def grep(event: ToolEvent) -> Digest:
         _content(digest, pattern, path, lines)
     elif mode == "count":
         digest.paths = [clip(line, 300) for line in lines[:MOST]]
-        digest.outcome = f"{count(number(detail.num_matches) or len(lines), 'match', 'matches')} in {count(len(lines), 'file')}"
+        total = number(detail.num_matches) or len(lines)
+        digest.outcome = f"{count(total, 'match', 'matches')} in {count(len(lines), 'file')}"
     else:
         total = number(detail.num_files) or len(lines)
         digest.paths = [clip(line, 300) for line in lines[:MOST]]

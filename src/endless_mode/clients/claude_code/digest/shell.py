@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from endless_mode.clients.claude_code.digest import failures, outcomes, programs, symbols, tokens
+from endless_mode.clients.claude_code.digest import failures, git, programs, runners, symbols, tokens
 from endless_mode.clients.claude_code.digest.agents import opening
 from endless_mode.clients.claude_code.digest.search import found_lines
 from endless_mode.clients.claude_code.digest.texts import (
@@ -33,6 +33,10 @@ _OUTPUT_FILE = re.compile(r"written to: (\S{1,400})")
 _RESET = re.compile(r"\n?Shell cwd was reset to [^\n]*\s*$")
 _TAGGED = re.compile(r"<(status|exit_code|retrieval_status|task_id|task_type)>([^<]{0,18})</\1>")
 _DIFF_SIDE = re.compile(r" [ab]/")
+_DIFF_NOISE = re.compile(r"^(?:index [0-9a-f.]+|@@ [^@]*@@).*$", re.MULTILINE)
+_BAD_COUNT = re.compile(
+    r"\b[1-9]\d* (?:issues?|problems?|errors?|warnings?|failed|failing|failures?|type errors?)\b"
+)
 _LISTING = re.compile(r"[bcdlps-][rwxsStT-]{9}[.@+]?\s")
 _NUMERIC = re.compile(r"[\d\s.,:/%-]+")
 #: How much of an output tokens are taken from.
@@ -44,7 +48,12 @@ def bash(event: ToolEvent) -> Digest:
     command = argument(event, "command", "cmd", "script")
     detail = detail_of(event)
     digest = Digest("shell", "", command=_bounded(command))
-    output = _RESET.sub("", result_of(event))
+    if event.status == "open":
+        digest.check = programs.is_check(programs.segments(command))
+        return digest
+    output = result_of(event)
+    if "Shell cwd was reset" in output:
+        output = _RESET.sub("", output)
     if output.startswith("(Bash completed with no output)"):
         output = ""
     if status := _EXIT.match(output):
@@ -53,7 +62,7 @@ def bash(event: ToolEvent) -> Digest:
     elif event.status == "ok":
         digest.exit_code = 0
     task = text(detail.background_task_id)
-    if started := _BACKGROUND.search(output[:1_000]):
+    if " with ID: " in output[:1_000] and (started := _BACKGROUND.search(output[:1_000])):
         task = task or started[1]
         if written := _OUTPUT_FILE.search(output[:2_000]):
             digest.paths = [written[1].rstrip(".")]
@@ -125,35 +134,61 @@ def judge(digest: Digest, command: str, printed: str, failed: bool) -> None:
     stripped = printed.strip()
     shows = programs.only_shows(parts) and not digest.check
     said: list[str] = [digest.outcome] if digest.outcome else []
+    done: list[str] = []
     if stripped and not shows:
-        said += outcomes.git_results(lines) if _has_git(parts) else []
-        ends = outcomes.summaries(lines)
+        done = git.git_results(lines) if _has_git(parts) else []
+        ends = runners.summaries(lines)
         digest.check = digest.check or bool(ends and failed)
-        said += ends
+        said += done + ends
     if stripped and (failed or (not shows and _may_hide(command))):
-        failing, error, place = failures.scan(printed, lines)
-        if (
-            failed
-            or failing
-            or digest.check
-            or error.startswith(("fatal", "error", "Error", "Traceback", "panic"))
-        ):
-            digest.symbols = failing
-            digest.error = error
-            if place:
-                digest.paths.append(place)
-        if failed and not digest.error and not failing and not said:
-            digest.error = next((flat(line, 300) for line in reversed(lines) if len(line.strip()) > 2), "")
-    if not failed and shows and stripped:
-        said += _shown(digest, parts, lines)
-    short = "" if said or digest.error or not _short(stripped, lines) else _without_echo(lines)
-    if short:
-        said = [flat(short, 240)]
-    elif not said and not failed and command and not digest.symbols and not digest.error:
-        said = ["ok"] if digest.check else ([] if stripped else ["no output"])
+        _went_wrong(digest, printed, lines, failed, said)
+    if not said and not digest.error and not digest.symbols:
+        said = _itself(digest, parts, lines, stripped, shows) or (
+            [] if failed or not command else _silence(digest)
+        )
     digest.outcome = clip("; ".join(said), 400)
-    _tokens(digest, command, printed)
+    _tokens(digest, command, printed, only_urls=bool(done) and not failed)
     digest.excerpt = window(printed.strip("\n"), 1_500, 2_500)
+
+
+def _went_wrong(digest: Digest, printed: str, lines: list[str], failed: bool, said: list[str]) -> None:
+    """Failing tests and the error line. Without a failing exit code only what leaves no doubt counts."""
+    bad = failed or bool(_BAD_COUNT.search("; ".join(said)))
+    failing, error, place = failures.scan(printed, lines, bad)
+    sure = error.lstrip("[").startswith(("fatal", "error", "Error", "Traceback", "panic"))
+    if not (failed or failing or digest.check or sure):
+        return
+    digest.symbols = failing
+    digest.error = "" if error.startswith("CONFLICT") and said else error
+    if place:
+        digest.paths.append(place)
+    if failed and not error and not failing and not said:
+        digest.error = next((flat(line, 300) for line in reversed(lines) if len(line.strip()) > 2), "")
+
+
+def _itself(
+    digest: Digest, parts: list[list[str]], lines: list[str], stripped: str, shows: bool
+) -> list[str]:
+    """What an output without any summary says: itself when short, else its kind and its beginning."""
+    if not stripped:
+        return []
+    if digest.check and not _short(stripped, lines):
+        return []
+    shown = _shown(digest, parts, lines) if shows else []
+    if shown and (digest.paths or digest.symbols):
+        return shown
+    if _short(stripped, lines):
+        return [p for p in [flat(_without_echo(lines), 300)] if p]
+    if stripped[0] in "{[<" or len(stripped) > 60 * len(lines) + 400:
+        return shown
+    head = flat(_without_echo(lines[:12]), 180)
+    return [f"{shown[0]}: {head}" if shown else head]
+
+
+def _silence(digest: Digest) -> list[str]:
+    if digest.check:
+        return ["ok"]
+    return [] if digest.paths or digest.names else ["no output"]
 
 
 def _bounded(command: str) -> str:
@@ -189,7 +224,7 @@ def _has_git(parts: list[list[str]]) -> bool:
 
 
 def _short(stripped: str, lines: list[str]) -> bool:
-    return len(stripped) <= 200 and len(lines) <= 8
+    return len(stripped) <= 320 and len(lines) <= 14
 
 
 def _shown(digest: Digest, parts: list[list[str]], lines: list[str]) -> list[str]:
@@ -199,7 +234,7 @@ def _shown(digest: Digest, parts: list[list[str]], lines: list[str]) -> list[str
     path = programs.shown_file(parts)
     names = [programs.program(words) for words in parts]
     total = sum(1 for line in lines if line.strip())
-    if total <= 2:
+    if total <= 1:
         return []
     if any(name in ("grep", "rg", "egrep", "ack", "ag", "git grep") for name in names[:4]):
         brought = found_lines(lines[:400], path)
@@ -222,16 +257,19 @@ def _shown(digest: Digest, parts: list[list[str]], lines: list[str]) -> list[str
     return [count(total, "line")] if total > 4 else []
 
 
-def _tokens(digest: Digest, command: str, printed: str) -> None:
+def _tokens(digest: Digest, command: str, printed: str, only_urls: bool = False) -> None:
     seen = window(printed, _TOKENS_HEAD, _TOKENS_TAIL)
     if digest.error and len(printed) > len(seen):
         seen = f"{digest.error}\n{seen}"
     if digest.check and not digest.symbols and not digest.error:
         seen = window(printed, 400, 400)
     if "diff --git" in seen:
-        seen = _DIFF_SIDE.sub(" ", seen)
+        seen = _DIFF_NOISE.sub("", _DIFF_SIDE.sub(" ", seen))
     paths, names = tokens.specific(seen, known=f"{command}\n{digest.outcome}\n{digest.error}", limit=12)
-    if not digest.paths or len(digest.paths) < 4:
+    if only_urls:
+        digest.names = [name for name in names if "://" in name]
+        return
+    if len(digest.paths) < 4:
         known = set(digest.paths)
         digest.paths = (digest.paths + [p for p in paths if p not in known])[:12]
     digest.names = names

@@ -62,7 +62,7 @@ _BRACES = _pattern(
     r"|import)\b)(?:[\w:<>\[\],.?*&@]+[ ]+){1,5}[*&]*([\w~]+(?:::~?\w+)?)[ ]*\([^;\n]{0,200}\{?[ ]*$",
 )
 _SHELL = _pattern(r"(?:function[ ]+)([\w-]+)", r"([\w-]+)[ ]*\(\)[ ]*\{", r"(?:export[ ]+)([A-Z][A-Z0-9_]+)=")
-_MARKDOWN = _pattern(r"(#{1,4}[ ]+[^\n]{1,70})", start=_FLAT)
+_MARKDOWN = _pattern(r"#{1,4}[ ]+([^\n]{1,70})", start=_FLAT)
 _SQL = re.compile(
     _START
     + r"(?:create|alter|drop)[ ]+(?:or[ ]+replace[ ]+)?(?:unique[ ]+|temp(?:orary)?[ ]+|materialized[ ]+)?"

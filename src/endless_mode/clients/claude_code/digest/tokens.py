@@ -23,6 +23,7 @@ _TICKET = re.compile(r"[A-Z][A-Z0-9]{1,9}-\d{1,6}")
 _HOST = re.compile(r"(?:[\w-]+(?:\.[\w-]+)*|\[::1?\]):\d{2,5}")
 _VERSION = re.compile(r"v?\d+\.\d+(?:\.\d+)+(?:[-+.][\w.]+)?|v\d+\.\d+")
 _IDENT = re.compile(r"[A-Za-z_$][\w$]*(?:(?:\.|::|#)[A-Za-z_$][\w$]*)*(?:\(\))?")
+_NAME = re.compile(r"[A-Za-z]\w{5,60}")
 _HUMP = re.compile(r"[a-z0-9][A-Z]")
 _ISSUE = re.compile(r"#\d{1,6}")
 _TEXT_EXTENSIONS = wordset(
@@ -44,6 +45,10 @@ def words(value: str) -> list[str]:
 
 def kind_of(word: str) -> int | None:
     """What a word is, or nothing when it is not specific."""
+    if word.isalpha():
+        return IDENT if len(word) <= 80 and _HUMP.search(word) else None
+    if "://api." in word:
+        return IDENT
     if "://" in word:
         return (
             URL
@@ -83,6 +88,18 @@ def is_identifier(word: str) -> bool:
     return "_" in word.strip("_") or word.endswith("()") or "::" in word or bool(_HUMP.search(word))
 
 
+def identifiers(value: str, known: list[str], limit: int) -> list[str]:
+    """Identifiers of a source text in order of appearance."""
+    found = []
+    for word in dict.fromkeys(_NAME.findall(value)):
+        special = "_" in word or (not word.islower() and not word[1:].islower() and _HUMP.search(word))
+        if special and word not in known:
+            found.append(word)
+            if len(found) == limit:
+                break
+    return found
+
+
 def _clock(word: str) -> bool:
     return word[0].isdigit() and word.count(":") >= 1 and "." not in word
 
@@ -100,7 +117,8 @@ def _is_path(word: str) -> bool:
 
 
 def trimmed(word: str) -> str:
-    return word.rstrip(".,:;!?").lstrip("-+@:") if not word.startswith("--") else ""
+    """A word without the punctuation around it."""
+    return word.rstrip(".,:;!?").lstrip("-+@:")
 
 
 def specific(value: str, known: str = "", limit: int = 12) -> tuple[list[str], list[str]]:
@@ -115,11 +133,11 @@ def specific(value: str, known: str = "", limit: int = 12) -> tuple[list[str], l
             continue
         if "=" in raw and "://" not in raw:
             raw = raw.rpartition("=")[2]
-        word = trimmed(raw)
-        if len(word) < 4 and not (word.startswith("#") and word[1:].isdigit()):
+        word = raw.rstrip(".,:;!?").lstrip("-+@:")
+        if len(word) < 4 and not word.startswith("#"):
             continue
         kind = kind_of(word)
-        if kind is None or word in known or word in ranked:
+        if kind is None or word in ranked or word in known:
             continue
         if kind == PATH:
             if len(paths) < limit * 4:
