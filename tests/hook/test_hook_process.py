@@ -314,7 +314,14 @@ def test_it_works_under_other_interpreter_flags(place: Place, flags: list[str]) 
 
 @pytest.mark.parametrize(
     "arguments",
-    [[], ["claude-code"], ["claude-code", ""], ["../x", "Stop"], ["claude-code", "Stop\r\nX: y"], ["ü", "Stop"]],
+    [
+        [],
+        ["claude-code"],
+        ["claude-code", ""],
+        ["../x", "Stop"],
+        ["claude-code", "Stop\r\nX: y"],
+        ["ü", "Stop"],
+    ],
 )
 def test_it_exits_0_on_a_wrong_command_line(place: Place, arguments: list[str]) -> None:
     command = [sys.executable, "-I", "-S", str(HOOK), *arguments]

@@ -73,7 +73,9 @@ class Place:
     def command(self, event: str, *arguments: str) -> list[str]:
         return [sys.executable, "-I", "-S", str(HOOK), "claude-code", event, *arguments]
 
-    def hook(self, event: str, payload: bytes | None = None, **options: Any) -> subprocess.CompletedProcess[bytes]:
+    def hook(
+        self, event: str, payload: bytes | None = None, **options: Any
+    ) -> subprocess.CompletedProcess[bytes]:
         given = self.payload(event) if payload is None else payload
         environ = {**self.environ, **options.pop("environ", {})}
         return subprocess.run(
@@ -84,7 +86,11 @@ class Place:
     def hook_process(self, event: str, payload: bytes | None = None) -> subprocess.Popen[bytes]:
         """Start a hook and give it its stdin without waiting for the end."""
         child = subprocess.Popen(
-            self.command(event), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=self.environ
+            self.command(event),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=self.environ,
         )
         self.children.append(child)
         assert child.stdin

@@ -96,7 +96,13 @@ def test_the_drain_is_told(served: Place) -> None:
         ("POST", "/api/sessions/seal", b"[]", 400, "invalid_body"),
         ("POST", "/api/sessions/seal", b'{"contentSessionId":"s"}', 400, "invalid_body"),
         ("POST", "/api/sessions/seal", b'{"contentSessionId":7,"transcriptPath":"/x"}', 400, "invalid_body"),
-        ("POST", "/api/sessions/seal", b'{"contentSessionId":"..","transcriptPath":"/x"}', 400, "invalid_body"),
+        (
+            "POST",
+            "/api/sessions/seal",
+            b'{"contentSessionId":"..","transcriptPath":"/x"}',
+            400,
+            "invalid_body",
+        ),
         (
             "POST",
             "/api/sessions/seal",
@@ -124,7 +130,11 @@ def test_what_is_wrong_is_refused_as_json(
 
 
 def test_what_is_no_http_is_refused_as_json(served: Place) -> None:
-    for garbage in (b"\x16\x03\x01\x02\x00\x01\r\n\r\n", b"GET\r\n\r\n", b"POST / HTTP/1.1\r\nbad header\r\n\r\n"):
+    for garbage in (
+        b"\x16\x03\x01\x02\x00\x01\r\n\r\n",
+        b"GET\r\n\r\n",
+        b"POST / HTTP/1.1\r\nbad header\r\n\r\n",
+    ):
         head, _, body = served.exchange(garbage).partition(b"\r\n\r\n")
         assert head.startswith(b"HTTP/1.1 400")
         assert json.loads(body)["code"] == "malformed_http"
@@ -154,7 +164,9 @@ def test_200_stalled_connections_hold_nobody_up(served: Place) -> None:
     stalled: list[socket.socket] = []
     for n in range(200):
         sock = served.connect()
-        sock.sendall((b"", b"POST /ho", b"POST /hooks/claude-code/Stop HTTP/1.1\r\nContent-Length: 99\r\n\r\n{")[n % 3])
+        sock.sendall(
+            (b"", b"POST /ho", b"POST /hooks/claude-code/Stop HTTP/1.1\r\nContent-Length: 99\r\n\r\n{")[n % 3]
+        )
         stalled.append(sock)
     answers = [served.hook("Stop", served.payload("Stop", f"say:{n}")).stdout for n in range(5)]
     assert answers == [b"%d" % n for n in range(5)]

@@ -40,7 +40,7 @@ def test_a_worker_waits_for_one_that_is_ending(place: Place) -> None:
     (place.home.root / "door").touch()
     assert child.wait(LONG) == 0
     assert first.wait(LONG) == 0
-    eventually(place.listening)
+    eventually(lambda: len(place.calls("start")) == 2)
     assert [call["pid"] for call in place.calls("start")] == [first.pid, second.pid]
 
 
@@ -158,7 +158,9 @@ def test_no_event_is_lost_to_a_worker_that_ends_for_idleness(place: Place) -> No
 def test_a_connection_that_came_before_the_end_is_still_served(place: Place) -> None:
     worker = place.worker()
     body = place.payload("Stop", "say:made it")
-    head = b"POST /hooks/claude-code/Stop HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: %d\r\n\r\n"
+    head = (
+        b"POST /hooks/claude-code/Stop HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: %d\r\n\r\n"
+    )
     with place.connect() as early:
         worker.send_signal(signal.SIGTERM)
         eventually(lambda: not place.home.socket.exists())

@@ -152,12 +152,17 @@ class Worker:
         with contextlib.suppress(OSError):
             self.hold.withdraw()
         until = time.monotonic() + RETIRE_SECONDS
-        while self._busy() and time.monotonic() < until:
+        while await self._busy() and time.monotonic() < until:
             await asyncio.sleep(0.02)
         self.server.ended.set()
 
-    def _busy(self) -> bool:
-        return bool(self.hold.waiting() or self.server.server_state.connections or self.api.running)
+    async def _busy(self) -> bool:
+        """Whether anybody is here. An accepted connection needs a few turns of the loop until it is counted."""
+        for _ in range(10):
+            if self.hold.waiting() or self.server.server_state.connections or self.api.running:
+                return True
+            await asyncio.sleep(0)
+        return False
 
     async def _watch(self) -> None:
         """Look after the spool, and after the reasons to end."""
