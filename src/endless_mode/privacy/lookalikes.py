@@ -19,15 +19,19 @@ _BLOCKS = (
 _SPECIAL = {"\u0130": "i", "\u0131": "i"}
 _DASHES = "\u2010\u2011\u2012\u2013\u2014\u2015\u2212"
 
+_CONTROLS = r"\x00-\x08\x0e-\x1f\x7f"
 _INVISIBLE = (
-    r"\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\u00ad\u0300-\u036f\u061c\u115f\u1160\u17b4\u17b5"
-    r"\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0"
-    r"\ufff9-\ufffd\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+    r"\x80-\x84\x86-\x9f\u00ad\u0300-\u036f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f"
+    r"\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffd"
+    r"\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
 _COLOUR = r"\x1b\[[0-9;:?]*+[A-Za-z]"  # a terminal's colour code, as in the output of grep --color
 
-JUNK = rf"(?:{_COLOUR}|[{_INVISIBLE}])*+"
-JUNK_OR_SPACE = rf"(?:{_COLOUR}|[\s{_INVISIBLE}])*+"
+
+def junk(wide: bool, space: bool = False) -> str:
+    """Return a pattern for any run of characters that show nothing; ``space`` adds white space."""
+    signs = _CONTROLS + (_INVISIBLE if wide else "") + (r"\s" if space else "")
+    return rf"(?:{_COLOUR}|[{signs}])*+"
 
 
 @functools.cache
@@ -43,23 +47,26 @@ def _forms() -> dict[str, str]:
     return forms
 
 
-def _letter(char: str) -> str:
-    variants = dict.fromkeys(char + char.upper() + _forms().get(char, ""))
+def _letter(char: str, wide: bool) -> str:
+    variants = dict.fromkeys(char + char.upper() + (_forms().get(char, "") if wide else ""))
     return "[" + "".join(map(re.escape, variants)) + "]"
 
 
-def spell(name: str) -> str:
-    """Return a pattern for ``name`` in any disguise; it consumes no more than the name."""
-    pattern = ""
+def spell(name: str, wide: bool) -> str:
+    """Return a pattern for ``name`` in any disguise; it consumes no more than the name.
+
+    ``wide`` adds what only text beyond ASCII can hold; that pattern takes long to compile.
+    """
+    between = junk(wide)
+    steps: list[str] = []
     index = 0
     while index < len(name):
         pair = name[index : index + 2]
-        step = JUNK.join(map(_letter, pair))
-        width = len(pair)
-        if width == 2 and (single := _forms().get(pair)):
-            step = f"(?:[{re.escape(single)}]|{step})"
+        if wide and len(pair) == 2 and (single := _forms().get(pair)):
+            both = between.join(_letter(char, wide) for char in pair)
+            steps.append(f"(?:[{re.escape(single)}]|{both})")
+            index += 2
         else:
-            step, width = _letter(pair[0]), 1
-        pattern += (JUNK if pattern else "") + step
-        index += width
-    return pattern
+            steps.append(_letter(pair[0], wide))
+            index += 1
+    return between.join(steps)

@@ -4,9 +4,11 @@ The scanner fails closed: where a text can be read in two ways, the reading that
 more is taken. ``docs/privacy.md`` lists what counts as a tag and what does not.
 """
 
+import functools
 import re
+from typing import NamedTuple
 
-from endless_mode.privacy.lookalikes import JUNK, JUNK_OR_SPACE, spell
+from endless_mode.privacy.lookalikes import junk, spell
 from endless_mode.privacy.probing import hits
 
 NAMES = (
@@ -24,35 +26,46 @@ _MOST_PASSES = 8
 
 _ENTITY = r"&(?:lt|#0*+60|#[xX]0*+3[cC]);?"
 _ESCAPE = r"\\u003[cC]"
+_WIDE_SIGNS = "\uff1c\ufe64"
 _END = r"(?:[>\uff1e\ufe65]|&gt;?|\\{1,3}u003[eE])"
 _SLASH = r"(?:\\{0,3}[/\uff0f])"
-_SPACE = JUNK_OR_SPACE
 # No value may hold what could begin another tag: that keeps the scan linear.
 _VALUE = r"""(?:"[^"<>&\\]*+"|'[^'<>&\\]*+'|[^\s"'<>=/&\\]++)"""
-_ATTRIBUTE = rf"(?:[\w:.@-]++{_SPACE}={_SPACE}{_VALUE}{_SPACE})"
-_BARE = rf"(?:[\w:.@-]++{_SPACE}(?:={_SPACE}{_VALUE}{_SPACE})?+)"
-
-_names = "|".join(f"(?P<n{index}>{spell(name)})" for index, name in enumerate(NAMES))
 # Most signs are settled by the next character: only these can lead on to a name.
 _LEAD = r"(?=[\x00-\x20/\\pscPSC\x7f-\U0010ffff])"
-_REST = rf"{_LEAD}{_SPACE}(?P<slash>{_SLASH}{_SPACE})?+(?:{_names})(?!{JUNK}[-.]*+{JUNK}\w)"
-_HEAD = re.compile(rf"(?:[<\uff1c\ufe64]|{_ENTITY}|{_ESCAPE}){_REST}")
-_CLOSING = re.compile(rf"{_SPACE}{_ATTRIBUTE}*+{_END}")
-_SELF_CLOSING = re.compile(rf"{_SPACE}{_BARE}*+{_SLASH}{_SPACE}{_END}")
 
-_PROBES = (
-    ("<", re.compile(f"<{_REST}")),
-    ("&", re.compile(f"{_ENTITY}{_REST}")),
-    ("\\", re.compile(f"{_ESCAPE}{_REST}")),
-)
-_WIDE_PROBES = tuple((sign, re.compile(f"{sign}{_REST}")) for sign in "\uff1c\ufe64")
+
+class _Scanner(NamedTuple):
+    """The patterns for one range of text; each probe finds where a head may begin, by its sign."""
+
+    head: re.Pattern[str]
+    closing: re.Pattern[str]
+    self_closing: re.Pattern[str]
+    probes: tuple[tuple[str, re.Pattern[str]], ...]
+
+
+@functools.cache
+def _scanner(wide: bool) -> _Scanner:
+    space = junk(wide, space=True)
+    attribute = rf"(?:[\w:.@-]++{space}={space}{_VALUE}{space})"
+    bare = rf"(?:[\w:.@-]++{space}(?:={space}{_VALUE}{space})?+)"
+    names = "|".join(f"(?P<n{index}>{spell(name, wide)})" for index, name in enumerate(NAMES))
+    rest = rf"{_LEAD}{space}(?P<slash>{_SLASH}{space})?+(?:{names})(?!{junk(wide)}[-.]*+{junk(wide)}\w)"
+    signs = {"<": "<", "&": _ENTITY, "\\": _ESCAPE}
+    if wide:
+        signs |= {sign: sign for sign in _WIDE_SIGNS}
+    return _Scanner(
+        head=re.compile(rf"(?:{'|'.join(signs.values())}){rest}"),
+        closing=re.compile(rf"{space}{attribute}*+{_END}"),
+        self_closing=re.compile(rf"{space}{bare}*+{_SLASH}{space}{_END}"),
+        probes=tuple((sign, re.compile(form + _LEAD)) for sign, form in signs.items()),
+    )
 
 
 def has_tag(text: str) -> bool:
     """Tell whether an opening or closing private tag stands in ``text``."""
-    if any(hits(text, sign, pattern) for sign, pattern in _PROBES):
-        return True
-    return not text.isascii() and any(hits(text, sign, pattern) for sign, pattern in _WIDE_PROBES)
+    scanner = _scanner(not text.isascii())
+    return any(hits(text, sign, probe, scanner.head) for sign, probe in scanner.probes)
 
 
 def strip_tags(text: str) -> str:
@@ -61,30 +74,31 @@ def strip_tags(text: str) -> str:
         if not has_tag(text):
             return text
         text = _strip_once(text)
-    while first := _HEAD.search(text):
+    while first := _scanner(not text.isascii()).head.search(text):
         text = text[: first.start()]
     return text
 
 
 def _strip_once(text: str) -> str:
+    scanner = _scanner(not text.isascii())
     shown: list[str] = []
     depths: dict[str | None, int] = {}
     hidden = 0
     position = 0
-    for head in _HEAD.finditer(text):
+    for head in scanner.head.finditer(text):
         # Each name keeps its own depth: a closing tag of another name must not end a private stretch.
         name = head.lastgroup if head.lastgroup != "slash" else None
         if not hidden:
             shown.append(text[position : head.start()])
         if head["slash"] is not None:
-            end = _CLOSING.match(text, head.end())
+            end = scanner.closing.match(text, head.end())
             if not hidden:
                 position = end.end() if end else head.end()
             elif end and depths.get(name):
                 depths[name] -= 1
                 hidden -= 1
                 position = end.end()
-        elif alone := _SELF_CLOSING.match(text, head.end()):
+        elif alone := scanner.self_closing.match(text, head.end()):
             position = position if hidden else alone.end()
         else:
             depths[name] = depths.get(name, 0) + 1
