@@ -75,9 +75,7 @@ class RulesObserver:
             narrative=_narrative(digest, line, cwd),
             facts=_facts(digest),
             concepts=[clip(one_line(s), 100) for s in digest.symbols + digest.names][:12],
-            files_read=[digest.target]
-            if digest.kind == "read" and digest.target and digest.status == "ok"
-            else [],
+            files_read=[digest.target] if digest.kind == "read" and digest.target and digest.status == "ok" else [],
             files_modified=modified,
             run=line.run,
         )
@@ -110,11 +108,7 @@ def _shell(digest: Digest, cwd: str) -> Line:
     if digest.status == "denied":
         return Line(f"Wanted to run `{command}`", [stands])
     if not command:
-        title = (
-            f"Looked at task {digest.target}"
-            if digest.outcome != "stopped"
-            else f"Stopped task {digest.target}"
-        )
+        title = f"Looked at task {digest.target}" if digest.outcome != "stopped" else f"Stopped task {digest.target}"
     elif digest.outcome == "stopped" and digest.target:
         return Line(f"Stopped `{command}`", [f"task {digest.target}"])
     elif digest.status == "background":
@@ -125,9 +119,7 @@ def _shell(digest: Digest, cwd: str) -> Line:
     if digest.status == "failed" and not code:
         code = "failed"
     lead = [stands, code, digest.outcome]
-    failing = (
-        joined(digest.symbols, 220) if digest.check or digest.exit_code or digest.status == "failed" else ""
-    )
+    failing = joined(digest.symbols, 220) if digest.check or digest.exit_code or digest.status == "failed" else ""
     if failing:
         lead.append(f"failing: {failing}")
     elif digest.symbols:
@@ -185,11 +177,7 @@ def _changed(digest: Digest, cwd: str) -> Line:
     title = f"{verb} `{path}{where}`{counts}{': ' + names if names else ''}"
     fresh = f"new: {joined(digest.names, 220)}" if digest.names else ""
     said = [ended(digest), _failed(digest), digest.outcome, fresh]
-    if (
-        digest.kind == "edit"
-        and digest.status in ("ok", "open")
-        and len(digest.symbols) + len(digest.names) < 4
-    ):
+    if digest.kind == "edit" and digest.status in ("ok", "open") and len(digest.symbols) + len(digest.names) < 4:
         said.append(clip(" ⏎ ".join(digest.excerpt.split("\n")[:2]), 170))
     return Line(title, said)
 
@@ -197,9 +185,7 @@ def _changed(digest: Digest, cwd: str) -> Line:
 def _search(digest: Digest, cwd: str) -> Line:
     verb = {"search": "Searched", "list": "Listed"}[digest.kind]
     scope = inside(relative(digest.scope, cwd), cwd)
-    target = (
-        f"`{clip(digest.target, 300)}`" if digest.kind == "search" else f"`{relative(digest.target, cwd)}`"
-    )
+    target = f"`{clip(digest.target, 300)}`" if digest.kind == "search" else f"`{relative(digest.target, cwd)}`"
     title = f"{target}{' in ' + scope if scope and scope != '.' else ''}"
     if digest.status == "ok" and not digest.paths and digest.outcome.startswith("no "):
         return Line(f"{title}: {digest.outcome}", [], run=verb)
@@ -211,9 +197,7 @@ def _search(digest: Digest, cwd: str) -> Line:
 
 
 def _web(digest: Digest, _cwd: str) -> Line:
-    title = (
-        f"Fetched {digest.target}" if digest.kind == "fetch" else f"Searched the web for “{digest.target}”"
-    )
+    title = f"Fetched {digest.target}" if digest.kind == "fetch" else f"Searched the web for “{digest.target}”"
     if digest.kind == "fetch" and digest.scope:
         title += f" ({clip(digest.scope, 160)})"
     return Line(title, [ended(digest), _failed(digest), digest.outcome, joined(digest.names, 180)])

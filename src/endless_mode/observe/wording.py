@@ -14,12 +14,10 @@ TITLE, COMMAND, OUTCOME = 760, 600, 400
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 _HEREDOC = re.compile(r"<<-?\s*(['\"]?)(\w{1,60})\1")
 _WRITES = re.compile(
-    r"(?:^|[^<>&\d])>{1,2}\s*(['\"]?)([\w@.+~/-]*\w[\w@.+~/-]*)\1"
+    r"(?:^|[^<>&\d=-])>{1,2}\s*(['\"]?)([\w@.+~/-]*\w[\w@.+~/-]*)\1"
     r"|\btee\s+(?:-a\s+)?([\w@.+~/-]*\w[\w@.+~/-]*)"
 )
-_IN_PLACE = re.compile(
-    r"\b(?:sed|perl)\s+(?:-\S+\s+)*-\w*i\b[^|;&\n]*?\s([\w@.+~/-]+\.\w{1,8})\s*(?:$|[|;&\n])"
-)
+_IN_PLACE = re.compile(r"\b(?:sed|perl)\s+(?:-\S+\s+)*-\w*i\b[^|;&\n]*?\s([\w@.+~/-]+\.\w{1,8})\s*(?:$|[|;&\n])")
 
 
 def one_line(value: str) -> str:
@@ -61,7 +59,8 @@ def command_line(command: str, limit: int = COMMAND) -> str:
     return f"{shown[: limit - 150].rstrip()} … {shown[-140:].lstrip()}"
 
 
-def _without_bodies(command: str) -> str:
+def _without_bodies(command: str, shown: bool = True) -> str:
+    """Heredoc bodies cut to their first lines, or (not ``shown``) taken out."""
     kept: list[str] = []
     body: list[str] = []
     waiting: list[str] = []
@@ -70,12 +69,12 @@ def _without_bodies(command: str) -> str:
             kept.append(line)
             waiting = [match[2] for match in _HEREDOC.finditer(line[:2_000])][:4]
         elif line.strip() == waiting[0]:
-            kept += [*_shortened(body), line]
+            kept += [*(_shortened(body) if shown else []), line]
             body = []
             waiting.pop(0)
         else:
             body.append(line)
-    return "\n".join([*kept, *_shortened(body)])
+    return "\n".join([*kept, *(_shortened(body) if shown else [])])
 
 
 def _shortened(body: list[str]) -> list[str]:
@@ -87,7 +86,7 @@ def _shortened(body: list[str]) -> list[str]:
 
 def written_by(command: str) -> list[str]:
     """Files a command redirects into or edits in place, as far as its text shows."""
-    head = "\n".join(_without_bodies(command[:4_000]).split("\n")) if "<<" in command else command[:4_000]
+    head = _without_bodies(command[:4_000], shown=False) if "<<" in command else command[:4_000]
     found = [match[2] or match[3] for match in _WRITES.finditer(head)]
     found += [match[1] for line in head.split("\n") for match in _IN_PLACE.finditer(line[:600])]
     return [path for path in dict.fromkeys(found) if path and not path.startswith("/dev/")][:12]

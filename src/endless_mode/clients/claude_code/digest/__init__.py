@@ -70,7 +70,7 @@ TOOLS: dict[str, Describe] = {
     "ReadMcpResourceTool": other.resource,
 }
 
-_PREFIX = re.compile(r"(?:Error: |InputValidationError: )+")
+_PREFIX = re.compile(r"^(?:Error: |InputValidationError: )+")
 
 
 def digest(event: ToolEvent) -> Digest:

@@ -116,8 +116,12 @@ def _error_at(lines: list[str], place: int) -> tuple[str, str]:
 
 
 def _diagnostic(lines: list[str]) -> str:
-    """The first ``file:line: message``, as go test, linters and compilers write without the word error."""
+    """The first ``file:line: message``, as go test, linters and compilers write it; a test file's first."""
+    first = ""
     for line in lines:
         if found := _DIAGNOSTIC.match(line[:400]):
-            return clip(f"{found[1]}: {found[2].strip()}", 300)
-    return ""
+            said = clip(f"{found[1]}: {found[2].strip()}", 300)
+            if "test" in found[1].lower():
+                return said
+            first = first or said
+    return first

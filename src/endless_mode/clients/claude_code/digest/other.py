@@ -34,7 +34,7 @@ _TELLING = (
     "message",
     "description",
 )
-_SKIPPED = re.compile(r"^(?:#{1,4} |```|await |generic \[ref|[\[\]{}(),]+$|- <changed>)")
+_SKIPPED = re.compile(r"^(?:#{1,4} |```|await |generic \[ref|[\[\]{}(),]+$|<changed>)")
 
 
 def skill(event: ToolEvent) -> Digest:
@@ -72,20 +72,28 @@ def _answered(digest: Digest, event: ToolEvent) -> Digest:
     result = result_of(event)
     if event.status != "ok":
         return digest
-    lines = []
-    for line in result[:6_000].split("\n", 120)[:120]:
-        line = line.strip()
-        if line and not _SKIPPED.match(line):
-            lines.append(line.removeprefix("- "))
-        if len(lines) == 4:
-            break
-    digest.outcome = flat("; ".join(lines), 260)
+    digest.outcome = flat("; ".join(_telling_lines(result[:6_000])), 260)
     paths, names = tokens.specific(
         window(result, 3_000, 1_000), known=f"{digest.scope} {digest.outcome}", limit=10
     )
     digest.paths, digest.names = paths[:6], names
     digest.excerpt = window(result, 2_500, 1_000)
     return digest
+
+
+def _telling_lines(result: str) -> list[str]:
+    """The first four lines that are no headings, no brackets and no repeated program text."""
+    lines: list[str] = []
+    program = False
+    for line in result.split("\n", 120)[:120]:
+        line = line.strip().removeprefix("- ")
+        if line.startswith("```"):
+            program = line in ("```js", "```ts", "```javascript")
+        elif line and not program and not _SKIPPED.match(line):
+            lines.append(line)
+        if len(lines) == 4:
+            break
+    return lines
 
 
 def arguments_line(arguments: Any, limit: int = 400) -> str:

@@ -32,6 +32,7 @@ _BACKGROUND = re.compile(
 _OUTPUT_FILE = re.compile(r"written to: (\S{1,400})")
 _RESET = re.compile(r"\n?Shell cwd was reset to [^\n]*\s*$")
 _TAGGED = re.compile(r"<(status|exit_code|retrieval_status|task_id|task_type)>([^<]{0,18})</\1>")
+_CUT = re.compile(r"[\s\",]")
 _DIFF_SIDE = re.compile(r" [ab]/")
 _DIFF_NOISE = re.compile(r"^(?:index [0-9a-f.]+|@@ [^@]*@@).*$", re.MULTILINE)
 _BAD_COUNT = re.compile(
@@ -54,8 +55,8 @@ def bash(event: ToolEvent) -> Digest:
     output = result_of(event)
     if "Shell cwd was reset" in output:
         output = _RESET.sub("", output)
-    if output.startswith("(Bash completed with no output)"):
-        output = ""
+    if output.startswith(("(Bash completed with no output)", "[Request interrupted")):
+        output = output.partition("\n")[2]
     if status := _EXIT.match(output):
         digest.exit_code = int(status[1])
         output = output[status.end() :]
@@ -143,9 +144,7 @@ def judge(digest: Digest, command: str, printed: str, failed: bool) -> None:
     if stripped and (failed or (not shows and _may_hide(command))):
         _went_wrong(digest, printed, lines, failed, said)
     if not said and not digest.error and not digest.symbols:
-        said = _itself(digest, parts, lines, stripped, shows) or (
-            [] if failed or not command else _silence(digest)
-        )
+        said = _itself(digest, parts, lines, stripped, shows) or _silence(digest, stripped, failed)
     digest.outcome = clip("; ".join(said), 400)
     _tokens(digest, command, printed, only_urls=bool(done) and not failed)
     digest.excerpt = window(printed.strip("\n"), 1_500, 2_500)
@@ -179,16 +178,18 @@ def _itself(
         return shown
     if _short(stripped, lines):
         return [p for p in [flat(_without_echo(lines), 300)] if p]
-    if stripped[0] in "{[<" or len(stripped) > 60 * len(lines) + 400:
+    if stripped.startswith(("{", "<", "[{", '["', "[\n")) or len(stripped) > 60 * len(lines) + 400:
         return shown
     head = flat(_without_echo(lines[:12]), 180)
     return [f"{shown[0]}: {head}" if shown else head]
 
 
-def _silence(digest: Digest) -> list[str]:
+def _silence(digest: Digest, stripped: str, failed: bool) -> list[str]:
+    if failed or not digest.command:
+        return []
     if digest.check:
         return ["ok"]
-    return [] if digest.paths or digest.names else ["no output"]
+    return [] if stripped else ["no output"]
 
 
 def _bounded(command: str) -> str:
@@ -248,17 +249,19 @@ def _shown(digest: Digest, parts: list[list[str]], lines: list[str]) -> list[str
         entries = [
             line.rpartition(" ")[2] if _LISTING.match(line) else line.strip()
             for line in lines[:300]
-            if line.strip()
+            if line.strip() and not line.startswith("total ")
         ]
         digest.paths = [clip(e, 160) for e in entries if e not in (".", "..") and not _NUMERIC.fullmatch(e)][
             :14
         ]
-        return [count(total, "entry", "entries")]
+        return [count(len([e for e in entries if e not in (".", "..")]), "entry", "entries")]
     return [count(total, "line")] if total > 4 else []
 
 
 def _tokens(digest: Digest, command: str, printed: str, only_urls: bool = False) -> None:
-    seen = window(printed, _TOKENS_HEAD, _TOKENS_TAIL)
+    seen = printed
+    if len(printed) > _TOKENS_HEAD + _TOKENS_TAIL:
+        seen = f"{printed[:_TOKENS_HEAD]}\n{_CUT.split(printed[-_TOKENS_TAIL:], 1)[-1]}"
     if digest.error and len(printed) > len(seen):
         seen = f"{digest.error}\n{seen}"
     if digest.check and not digest.symbols and not digest.error:

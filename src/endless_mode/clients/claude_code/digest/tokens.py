@@ -47,7 +47,7 @@ def kind_of(word: str) -> int | None:
     """What a word is, or nothing when it is not specific."""
     if word.isalpha():
         return IDENT if len(word) <= 80 and _HUMP.search(word) else None
-    if "://api." in word:
+    if "://api." in word or ("//github.com/" in word and word.count("/") < 4):
         return IDENT
     if "://" in word:
         return (
@@ -142,7 +142,7 @@ def specific(value: str, known: str = "", limit: int = 12) -> tuple[list[str], l
         if kind == PATH:
             if len(paths) < limit * 4:
                 paths[word] = None
-        else:
+        elif kind != VERSION or sum(k == VERSION for k in ranked.values()) < 4:
             ranked[word] = kind
             if len(ranked) >= limit * 4:
                 break
