@@ -181,8 +181,8 @@ def _fixed(told: Standing, session: SessionRow) -> str:
     lines: list[str] = []
     if asked:
         last = asked[0]
-        answered = any(s.role == "assistant" and s.offset > last.offset for s in told.messages)
-        lines.append(f"Last request ({_clock(last.at)}, {'worked on' if answered else 'not answered yet'}): {_quote(last.text, _REQUEST)}")
+        state = _answered(told, last)
+        lines.append(f"Last request ({_clock(last.at)}, {state}): {_quote(last.text, _REQUEST)}")
         first = asked[-1]
         if first is not last:
             lines.append(f"Original request: {_quote(first.text, _ORIGINAL)}")
@@ -194,6 +194,15 @@ def _fixed(told: Standing, session: SessionRow) -> str:
     lines += _todos(told)
     lines += _work(told)
     return "\n".join(lines)
+
+
+def _answered(told: Standing, request: Said) -> str:
+    """How far the last request has come: nothing said, work going on, or an answer at the end."""
+    spoken = next((s.offset for s in told.messages if s.role == "assistant"), -1)
+    worked = max((s.event.offset for s in told.events[:1]), default=-1)
+    if max(spoken, worked) < request.offset:
+        return "not answered yet"
+    return "answered" if spoken >= worked else "being worked on"
 
 
 def _plan(told: Standing) -> list[str]:

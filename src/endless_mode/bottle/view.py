@@ -117,11 +117,10 @@ def happened(db: sqlite3.Connection, at: SessionRow) -> Iterator[Done]:
         " ORDER BY e.offset, e.idx, o.ordinal",
         (at.id, at.gen, at.offset),
     ):
-        narrative: str = row[10]
-        end = narrative.find("\n")
-        done = Done(*row[:10], narrative if end < 0 else narrative[:end], row[11], row[12].split('"', 1)[0])
-        if row[13] is not None:
-            done.title = brief(_digest.decode(row[13]))
+        *place, narrative, run, kind, unobserved = row
+        done = Done(*[*place, narrative.partition("\n")[0], run, kind.partition('"')[0]])
+        if unobserved is not None:
+            done.title = brief(_digest.decode(unobserved))
         yield done
 
 
@@ -158,5 +157,5 @@ def digests(db: sqlite3.Connection, at: SessionRow) -> Iterator[tuple[Done, Dige
         f" WHERE {_MAIN} ORDER BY offset DESC, idx DESC",
         (at.id, at.gen, at.offset),
     ):
-        event = Done(*row[:7], id=0, title="", subtitle="", outcome="", run="", kind=row[7])
-        yield event, _digest.decode(row[8])
+        *place, agent, digest = row
+        yield Done(*[*place, 0, "", "", "", "", agent]), _digest.decode(digest)

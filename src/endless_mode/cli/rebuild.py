@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sqlite3
+from functools import partial
 from pathlib import Path
 
 from endless_mode.cli.output import emit, progress, say
@@ -31,7 +32,7 @@ def run(given: argparse.Namespace) -> int:
             if not Path(path).exists():
                 gone.append(session_id)
                 continue
-            store.write(lambda db, wanted=session_id: forget_cursor(db, wanted))
+            store.write(partial(forget_cursor, session_id=session_id))
             ingest_file(store, Path(path), session_id=session_id, progress=progress(session_id[:8]))
             done.append(session_id)
     if given.session and not done and not gone:

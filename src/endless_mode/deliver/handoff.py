@@ -81,14 +81,22 @@ def _from_top(lines: list[str], start: int, budget: int) -> list[Page]:
     return found
 
 
-def compose(bottle: Bottle, state: str, task: str, budget: int, marker: str) -> Handoff:
-    """The handoff for a bottle on disk. ``task`` is the current task in one line; ``budget`` the plan's tokens."""
-    plan = reading_plan(bottle.rendered.text, budget) if budget > 0 else []
-    calls = [_call(str(bottle.path), page) for page in plan]
-    degraded = bottle.mode == MODE_RECONSTRUCTED
-    parts = [HEAD, "", *_opening(str(bottle.path), calls), *(_DEGRADED if degraded else _FULL)]
-    if bottle.gap > 0:
-        parts.append(f"- The last {bottle.gap} tool events have observations still being written; they will appear in the timeline shortly.")
+def compose(bottle: Bottle | None, state: str, task: str, budget: int, marker: str) -> Handoff:
+    """The handoff for a bottle on disk, or (``None``) for a session whose bottle could not be written.
+
+    ``task`` is the current task in one line; ``budget`` the plan's tokens, 0 for a handoff that asks for no Read.
+    """
+    plan = reading_plan(bottle.rendered.text, budget) if bottle is not None and budget > 0 else []
+    parts = [HEAD, ""]
+    if bottle is None:
+        parts.append("The record of this session could not be written to disk; this is where it stands:")
+    else:
+        parts += _opening(str(bottle.path), [_call(str(bottle.path), page) for page in plan])
+        parts += _DEGRADED if bottle.mode == MODE_RECONSTRUCTED else _FULL
+        if bottle.gap > 0:
+            parts.append(
+                f"- The last {bottle.gap} tool events have observations still being written; they will appear in the timeline shortly."
+            )
     parts += [*_ALWAYS, "", f"Current task: {task}", ""]
     head, foot = "\n".join(parts), f"\n\n({MARK}{marker})"
     room = min(STATE_UNITS, LIMIT - units(head) - units(foot) - units(CLOSING) - 2)

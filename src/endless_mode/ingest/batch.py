@@ -33,6 +33,8 @@ Digester = Callable[[ToolEvent], Digest]
 
 _json = msgspec.json.Encoder()
 _digest = msgspec.json.Decoder(Digest)
+#: How a background task ends badly, in the client's words.
+_BAD_ENDS = frozenset({"failed", "killed", "error", "stopped"})
 #: Kinds of user messages that begin a turn.
 TURNS = frozenset({"prompt", "command", "shell", "plan", "private"})
 
@@ -142,7 +144,7 @@ class Batch:
             rows = [
                 self._observation_row(ids[key], self._events[key], digests[key]) for key in self._completed if key in ids
             ]
-            self._db.executemany(_OBSERVATION, rows)
+            self._db.executemany(OBSERVATION, rows)
         self._events.clear()
         self._completed.clear()
         self._prompt_of.clear()
@@ -200,8 +202,8 @@ class Batch:
         if row is None or row[3] not in ("background", "ok", "failed"):
             return
         digest = _digest.decode(row[1])
-        status = "failed" if report.status in ("failed", "killed", "error", "stopped") else "ok"
-        digest.status = status if report.status else digest.status
+        if report.status:
+            digest.status = "failed" if report.status in _BAD_ENDS else "ok"
         first = report.result.strip() or report.summary.strip()
         digest.outcome = " ".join(first.split())[:400]
         digest.excerpt = (report.summary + "\n" + report.result).strip()[:4000]
@@ -209,7 +211,7 @@ class Batch:
                          (_json.encode(digest).decode(), digest.status, report.at, row[0]))
         if self._observer is not None:
             observation = self._observer.observe(digest, self.cwd)
-            self._db.execute(_OBSERVATION, observation_row(self._session, self._observer.name, row[0], observation,
+            self._db.execute(OBSERVATION, observation_row(self._session, self._observer.name, row[0], observation,
                                                            self.prompts, row[2], report.at))
 
     def _branch(self, branch: Branch) -> None:
@@ -252,7 +254,7 @@ INSERT INTO tool_events (session_id, tool_use_id, gen, offset, idx, name, status
 _EVENT_DONE = """
 UPDATE tool_events SET status = ?, state = ?, digest = ?, ended_at = ?, result_offset = ?, task_id = ?, gen = ? WHERE id = ?
 """
-_OBSERVATION = """
+OBSERVATION = """
 INSERT INTO observations (session_id, source, event_id, ordinal, type, title, subtitle, narrative, facts, concepts,
   files_read, files_modified, run, prompt_number, first_at, last_at)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)

@@ -84,6 +84,8 @@ class QuietService:
         return ()
 
 
-def service_factory(home: Home, settings: Settings) -> Service:  # noqa: ARG001
+def service_factory(home: Home, settings: Settings) -> Service:
     """Return the product's service."""
-    return QuietService()
+    from endless_mode.worker.live import LiveService
+
+    return LiveService(home, settings)
