@@ -95,9 +95,7 @@ TEXTS = st.one_of(st.text(max_size=60), st.lists(PIECES, max_size=12).map("".joi
 SCALARS = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), TEXTS)
 VALUES = st.recursive(
     SCALARS,
-    lambda v: (
-        st.lists(v, max_size=4) | st.dictionaries(st.sampled_from(KEYS) | st.text(max_size=8), v, max_size=4)
-    ),
+    lambda v: st.lists(v, max_size=4) | st.dictionaries(st.sampled_from(KEYS) | st.text(max_size=8), v, max_size=4),
     max_leaves=8,
 )
 TODO = st.fixed_dictionaries(
@@ -197,9 +195,7 @@ def test_no_tool_fails_without_arguments(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_numbers_too_long_to_print_are_left_out(name: str) -> None:
     huge = 10**5_000
-    event = ToolEvent(
-        "t", name, 0, 0, dict.fromkeys(KEYS, huge), result=huge, detail=Detail(total_tokens=huge)
-    )  # type: ignore[arg-type]
+    event = ToolEvent("t", name, 0, 0, dict.fromkeys(KEYS, huge), result=huge, detail=Detail(total_tokens=huge))  # type: ignore[arg-type]
     for status in get_args(Status):
         event.status = status
         line(event)
@@ -255,9 +251,7 @@ def test_large_inputs_and_outputs_give_small_digests(name: str, filler: str) -> 
 
 
 def test_a_digest_survives_the_store() -> None:
-    made = digest(
-        ToolEvent("t", "Bash", 0, 0, {"command": "pytest"}, result="1 failed in 1s", status="failed")
-    )
+    made = digest(ToolEvent("t", "Bash", 0, 0, {"command": "pytest"}, result="1 failed in 1s", status="failed"))
     assert msgspec.json.decode(msgspec.json.encode(made), type=type(made)) == made
 
 

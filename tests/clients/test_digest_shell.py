@@ -13,9 +13,7 @@ from endless_mode.model import Digest, Status, ToolEvent
 
 def run(command: str, result: str = "", status: Status = "ok", **detail: Any) -> Digest:
     return digest(
-        ToolEvent(
-            "t1", "Bash", 0, 0, {"command": command}, result=result, detail=Detail(**detail), status=status
-        )
+        ToolEvent("t1", "Bash", 0, 0, {"command": command}, result=result, detail=Detail(**detail), status=status)
     )
 
 
@@ -249,9 +247,7 @@ def test_a_grep_in_the_shell_gathers_lines_by_file() -> None:
 
 
 def test_colours_and_overwritten_progress_are_gone() -> None:
-    digested = run(
-        "git rebase", "Rebasing (1/2)\rRebasing (2/2)\r\x1b[31merror: could not apply\x1b[0m", "failed"
-    )
+    digested = run("git rebase", "Rebasing (1/2)\rRebasing (2/2)\r\x1b[31merror: could not apply\x1b[0m", "failed")
     assert digested.error == "error: could not apply"
 
 

@@ -19,9 +19,7 @@ def use(
     detail: Any = None,
     words: str = "",
 ) -> Digest:
-    return digest(
-        ToolEvent("t1", name, 0, 0, arguments, result=result, detail=detail, status=status, words=words)
-    )
+    return digest(ToolEvent("t1", name, 0, 0, arguments, result=result, detail=detail, status=status, words=words))
 
 
 def numbered(source: str, first: int = 1, mark: str = "→") -> str:
@@ -69,9 +67,7 @@ def test_the_table_knows_every_built_in_tool() -> None:
 
 
 def test_a_read_keeps_lines_total_and_symbols() -> None:
-    detail = Detail(
-        type="text", file=FileDetail(file_path="/p/a.go", start_line=154, num_lines=3, total_lines=365)
-    )
+    detail = Detail(type="text", file=FileDetail(file_path="/p/a.go", start_line=154, num_lines=3, total_lines=365))
     body = numbered("type Options struct {\n\tID string\nfunc (s *Store) Open(id string) error {", 154)
     digested = use("Read", {"file_path": "/p/a.go", "offset": 154, "limit": 3}, body, detail=detail)
     assert (digested.target, digested.lines, digested.outcome) == ("/p/a.go", "154–156", "of 365 lines")
@@ -92,9 +88,7 @@ def test_a_whole_file_says_so() -> None:
 def test_images_documents_and_notebooks_are_named() -> None:
     size = {"originalWidth": 640, "originalHeight": 480}
     assert (
-        use(
-            "Read", {"file_path": "a.png"}, detail=Detail(type="image", file=FileDetail(dimensions=size))
-        ).outcome
+        use("Read", {"file_path": "a.png"}, detail=Detail(type="image", file=FileDetail(dimensions=size))).outcome
         == "image, 640×480"
     )
     assert use("Read", {"file_path": "a.pdf", "pages": "1-5"}).outcome == "PDF, pages 1-5"
@@ -102,9 +96,7 @@ def test_images_documents_and_notebooks_are_named() -> None:
 
 
 def test_a_failed_read_keeps_the_client_s_words_unwrapped() -> None:
-    digested = use(
-        "Read", {"file_path": "a"}, "<tool_use_error>File does not exist.</tool_use_error>", "failed"
-    )
+    digested = use("Read", {"file_path": "a"}, "<tool_use_error>File does not exist.</tool_use_error>", "failed")
     assert (digested.status, digested.error) == ("failed", "File does not exist.")
 
 
@@ -182,9 +174,7 @@ def test_an_edit_counts_its_patch_and_names_what_encloses_it() -> None:
 
 
 def test_an_edit_without_a_patch_is_compared() -> None:
-    digested = use(
-        "Edit", {"file_path": "a.py", "old_string": "a\nb\nc", "new_string": "a\nB1_x\nb2\nc"}, detail=None
-    )
+    digested = use("Edit", {"file_path": "a.py", "old_string": "a\nb\nc", "new_string": "a\nB1_x\nb2\nc"}, detail=None)
     assert (digested.added, digested.removed) == (2, 1)
     assert digested.names == ["B1_x"]
 
@@ -201,9 +191,7 @@ def test_several_edits_are_one_digest() -> None:
 
 def test_a_new_file_counts_its_lines_and_names_what_it_defines() -> None:
     content = "import os\n\ndef load_config():\n    return os.environ\n"
-    digested = use(
-        "Write", {"file_path": "/p/a.py", "content": content}, "File created", detail=Detail(type="create")
-    )
+    digested = use("Write", {"file_path": "/p/a.py", "content": content}, "File created", detail=Detail(type="create"))
     assert (digested.kind, digested.outcome, digested.added) == ("write", "created, 4 lines", 4)
     assert digested.symbols == ["load_config"]
     assert digested.hunks == [content]
@@ -268,18 +256,14 @@ def test_a_content_search_gathers_lines_by_file() -> None:
 
 
 def test_a_search_of_one_file_has_lines_only() -> None:
-    digested = use(
-        "Grep", {"pattern": "x", "output_mode": "content", "path": "a.py"}, "3:x = 1\n4-y\n7:x = 2"
-    )
+    digested = use("Grep", {"pattern": "x", "output_mode": "content", "path": "a.py"}, "3:x = 1\n4-y\n7:x = 2")
     assert digested.paths == ["a.py:3,7"]
     assert digested.outcome == "2 matches: x = 1 ⏎ x = 2"
 
 
 def test_files_and_counts_are_listed() -> None:
     assert use("Grep", {"pattern": "x"}, "Found 2 files\n/p/a.py\n/p/b.py").paths == ["/p/a.py", "/p/b.py"]
-    counted = use(
-        "Grep", {"pattern": "x", "output_mode": "count"}, "a.py:3\nb.py:1", detail=Detail(num_matches=4)
-    )
+    counted = use("Grep", {"pattern": "x", "output_mode": "count"}, "a.py:3\nb.py:1", detail=Detail(num_matches=4))
     assert (counted.outcome, counted.paths) == ("4 matches in 2 files", ["a.py:3", "b.py:1"])
 
 
@@ -333,9 +317,7 @@ def test_the_web() -> None:
 def test_an_agent_that_answered() -> None:
     detail = Detail(status="completed", agent_id="a1", total_tokens=41_200, total_tool_use_count=7)
     arguments = {"subagent_type": "Explore", "description": "Find it", "prompt": "Look for `load` in src."}
-    digested = use(
-        "Agent", arguments, "## Result\nIt is in src/load.py:12.\nagentId: a1 (for resuming)", detail=detail
-    )
+    digested = use("Agent", arguments, "## Result\nIt is in src/load.py:12.\nagentId: a1 (for resuming)", detail=detail)
     assert (digested.kind, digested.target, digested.scope, digested.task_id) == (
         "agent",
         "Find it",
@@ -391,9 +373,7 @@ def test_task_items() -> None:
 
 def test_a_question_and_its_answers() -> None:
     question = {"question": "Where?", "header": "Place", "options": [{"label": "Menu"}, {"label": "Dialog"}]}
-    digested = use(
-        "AskUserQuestion", {"questions": [question]}, "…", detail=Detail(answers={"Where?": "Menu"})
-    )
+    digested = use("AskUserQuestion", {"questions": [question]}, "…", detail=Detail(answers={"Where?": "Menu"}))
     assert (digested.target, digested.outcome, digested.words, digested.names) == (
         "Where?",
         "Menu",
@@ -420,9 +400,7 @@ def test_plans() -> None:
         "approved by the user",
         ["/h/plans/a.md"],
     )
-    refused = use(
-        "ExitPlanMode", {"plan": "# Move it"}, "The user doesn't want", "denied", words="smaller steps"
-    )
+    refused = use("ExitPlanMode", {"plan": "# Move it"}, "The user doesn't want", "denied", words="smaller steps")
     assert (refused.status, refused.words, refused.outcome) == ("denied", "smaller steps", "")
     assert use("EnterPlanMode", {}, "Entered plan mode.").target == "plan mode"
 

@@ -187,15 +187,11 @@ def test_what_happened_to_files_is_listed_and_what_did_not_is_not() -> None:
     assert observe(made("edit", target="/p/a.py", status="denied"), "/p").files_modified == []
     assert observe(made("edit", target="/p/a.py", status="failed"), "/p").files_modified == []
     assert observe(made("read", target="/p/a.py", status="failed"), "/p").files_read == []
-    assert observe(made("shell", command="cat > b.txt <<'E'\nx > y.txt\nE\n"), "/p").files_modified == [
-        "b.txt"
-    ]
+    assert observe(made("shell", command="cat > b.txt <<'E'\nx > y.txt\nE\n"), "/p").files_modified == ["b.txt"]
 
 
 def test_the_rest_of_the_narrative_is_for_expansion() -> None:
-    observation = RulesObserver().observe(
-        made("edit", target="a", hunks=["one", "two"], outcome="created"), ""
-    )
+    observation = RulesObserver().observe(made("edit", target="a", hunks=["one", "two"], outcome="created"), "")
     assert observation.narrative == "created\none\n…\ntwo"
 
 
@@ -258,9 +254,7 @@ TEXTS = st.lists(TEXT, max_size=20)
 
 @st.composite
 def digests(draw: st.DrawFn) -> Digest:
-    made = Digest(
-        draw(st.sampled_from(get_args(DigestKind))), draw(TEXT), draw(st.sampled_from(get_args(Status)))
-    )
+    made = Digest(draw(st.sampled_from(get_args(DigestKind))), draw(TEXT), draw(st.sampled_from(get_args(Status))))
     for name in ("target", "command", "lines", "scope", "error", "outcome", "excerpt", "task_id", "words"):
         setattr(made, name, draw(TEXT))
     for name in ("symbols", "paths", "names", "hunks"):

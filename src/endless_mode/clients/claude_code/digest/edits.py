@@ -127,9 +127,7 @@ def _ended(digest: Digest, event: ToolEvent) -> Digest:
     if event.status not in ("ok", "open"):
         digest.outcome, digest.names = "", []
     elif detail_of(event).user_modified is True:
-        digest.outcome = "; ".join(
-            p for p in (digest.outcome, "changed by the user before it was accepted") if p
-        )
+        digest.outcome = "; ".join(p for p in (digest.outcome, "changed by the user before it was accepted") if p)
     return digest
 
 

@@ -57,7 +57,8 @@ _SIGNS = _either(
 )
 _NOISE = re.compile(
     r"^(?:\s*at |\s*File \"|Exit code \d+$|Traceback|(?:npm )?warn(?:ing)?\b|=+ (?:FAILURES|ERRORS|short)"
-    r"|FAILURES|Error:?$|\s*Error Context|npm error (?:code|errno|path|A complete)|.*\b0 (?:errors|failed"
+    r"|FAILURES|Error:?$|error: script |\s*ELIFECYCLE|\s*Error Context|npm error (?:code|errno|path|A "
+    r"complete)|.*\b0 (?:errors|failed"
     r"|failures)\b)",
     re.IGNORECASE,
 )

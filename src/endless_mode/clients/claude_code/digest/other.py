@@ -73,9 +73,7 @@ def _answered(digest: Digest, event: ToolEvent) -> Digest:
     if event.status != "ok":
         return digest
     digest.outcome = flat("; ".join(_telling_lines(result[:6_000])), 260)
-    paths, names = tokens.specific(
-        window(result, 3_000, 1_000), known=f"{digest.scope} {digest.outcome}", limit=10
-    )
+    paths, names = tokens.specific(window(result, 3_000, 1_000), known=f"{digest.scope} {digest.outcome}", limit=10)
     digest.paths, digest.names = paths[:6], names
     digest.excerpt = window(result, 2_500, 1_000)
     return digest
@@ -113,10 +111,6 @@ def _shown(value: Any) -> str:
         parts = [flat(text(v), 60) for v in value[:8]]
         return f"[{', '.join(p for p in parts if p)}]" if any(parts) else ""
     if isinstance(value, dict):
-        parts = [
-            f"{k[:40]}: {flat(text(v), 60)}"
-            for k, v in list(value.items())[:6]
-            if isinstance(k, str) and text(v)
-        ]
+        parts = [f"{k[:40]}: {flat(text(v), 60)}" for k, v in list(value.items())[:6] if isinstance(k, str) and text(v)]
         return "{" + ", ".join(parts) + "}" if parts else ""
     return flat(text(value), 200)

@@ -8,9 +8,7 @@ from endless_mode.clients.claude_code.digest.texts import wordset
 
 _SEPARATOR = re.compile(r"&&|\|\||;|\n|\|&?|&(?!\d)")
 _ASSIGNMENT = re.compile(r"\w+=(?:\"[^\"]{0,200}\"|'[^']{0,200}'|\S*)")
-_WRAPPERS = wordset(
-    "sudo time nice env command exec npx bunx pnpx rtk nohup stdbuf xargs then do else ! { ( mise-x"
-)
+_WRAPPERS = wordset("sudo time nice env command exec npx bunx pnpx rtk nohup stdbuf xargs then do else ! { ( mise-x")
 _RUN = wordset("uv poetry pipenv pdm hatch rye bundle mise")
 #: Programs that check, whatever their arguments.
 _CHECKS = wordset(
@@ -27,8 +25,7 @@ _RUNNERS = wordset(
     "python python3 docker rails lerna moon task"
 )
 _TASKS = wordset(
-    "test tests check lint build vet typecheck type-check tsc compile analyze validate t ci e2e "
-    "format:check unit"
+    "test tests check lint build vet typecheck type-check tsc compile analyze validate t ci e2e format:check unit"
 )
 _NEITHER = wordset("install add remove uninstall i update upgrade")
 #: Programs that print what somebody else wrote: the words "error" and "FAIL" in it mean nothing.
@@ -52,9 +49,7 @@ def segments(command: str) -> list[list[str]]:
     for part in _SEPARATOR.split(head)[:40]:
         words = part.split()[:30]
         while words and (
-            words[0] in _WRAPPERS
-            or ("=" in words[0] and _ASSIGNMENT.fullmatch(words[0]))
-            or words[0].startswith("#")
+            words[0] in _WRAPPERS or ("=" in words[0] and _ASSIGNMENT.fullmatch(words[0])) or words[0].startswith("#")
         ):
             if words[0].startswith("#"):
                 words = []
@@ -82,11 +77,7 @@ def is_check(parts: list[list[str]]) -> bool:
     """True when the command runs tests, a linter, a type check or a build."""
     for words in parts:
         name = words[0].rpartition("/")[2]
-        if (
-            name in _SHOWS
-            or name in ("git", "cd", "mkdir", "rm", "cp", "mv")
-            or not _NEITHER.isdisjoint(words[1:3])
-        ):
+        if name in _SHOWS or name in ("git", "cd", "mkdir", "rm", "cp", "mv") or not _NEITHER.isdisjoint(words[1:3]):
             continue
         if name in _CHECKS or name.endswith(("test.sh", "check.sh", "lint.sh", "build.sh")):
             return True

@@ -41,7 +41,7 @@ def grep(event: ToolEvent) -> Digest:
     digest.scope = _scope(path, argument(event, "glob"), argument(event, "type"))
     detail = detail_of(event)
     result = result_of(event)
-    lines = [line for line in result.split("\n")[:3_000] if line and not _SUMMARY.match(line)]
+    lines = [line for line in result.split("\n")[:1_000] if line and not _SUMMARY.match(line)]
     mode = text(arguments.get("output_mode")) or text(detail.mode) or "files_with_matches"
     if event.status not in ("ok", "open"):
         return digest
@@ -65,9 +65,7 @@ def grep(event: ToolEvent) -> Digest:
 
 
 def glob(event: ToolEvent) -> Digest:
-    digest = Digest(
-        "search", "", target=clip(argument(event, "pattern"), 400), scope=argument(event, "path")[:400]
-    )
+    digest = Digest("search", "", target=clip(argument(event, "pattern"), 400), scope=argument(event, "path")[:400])
     return _listed(digest, event)
 
 
@@ -75,9 +73,7 @@ def listing(event: ToolEvent) -> Digest:
     """LS: an indented tree."""
     digest = Digest("list", "", target=argument(event, "path")[:400])
     lines = [line.strip().removeprefix("- ") for line in result_of(event).split("\n")[:1_000]]
-    return _filled(
-        digest, event, [line for line in lines if line and not line.startswith("NOTE:")], "entry", "entries"
-    )
+    return _filled(digest, event, [line for line in lines if line and not line.startswith("NOTE:")], "entry", "entries")
 
 
 def lsp(event: ToolEvent) -> Digest:
@@ -105,9 +101,7 @@ def lsp(event: ToolEvent) -> Digest:
             brought.append(f"{at[1]}:{at[2]}")
     digest.paths = tokens.shortened(brought, MOST)
     results, files = number(detail.result_count), number(detail.file_count)
-    digest.outcome = (
-        f"{count(results, 'result')} in {count(files or 1, 'file')}" if results else flat(result, 200)
-    )
+    digest.outcome = f"{count(results, 'result')} in {count(files or 1, 'file')}" if results else flat(result, 200)
     digest.names = tokens.specific(result[:3_000], known=digest.scope, limit=10)[1]
     digest.excerpt = window(result, 2_500, 500)
     return digest
@@ -154,21 +148,13 @@ def _content(digest: Digest, pattern: str, path: str, lines: list[str]) -> None:
     defined = symbols.defined(source, "\n".join(contents[:60]), 8)
     stems = [stem.lower() for stem in _LITERAL.findall(pattern)[:8]]
     words = tokens.words("\n".join(contents[:60])[:4_000])
-    named_ = [
-        w
-        for w in map(tokens.trimmed, words)
-        if tokens.is_identifier(w) and any(s in w.lower() for s in stems)
-    ]
+    named_ = [w for w in map(tokens.trimmed, words) if tokens.is_identifier(w) and any(s in w.lower() for s in stems)]
     digest.symbols = [name for name in unique(defined, 8) if name not in pattern]
-    digest.names = [
-        name for name in unique(named_, 14) if name not in pattern and name not in digest.symbols
-    ][:10]
+    digest.names = [name for name in unique(named_, 14) if name not in pattern and name not in digest.symbols][:10]
 
 
 def _listed(digest: Digest, event: ToolEvent) -> Digest:
-    lines = [
-        line for line in result_of(event).split("\n")[:2_000] if line.strip() and not _SUMMARY.match(line)
-    ]
+    lines = [line for line in result_of(event).split("\n")[:2_000] if line.strip() and not _SUMMARY.match(line)]
     return _filled(digest, event, lines, "file", "files")
 
 

@@ -35,9 +35,7 @@ _TAGGED = re.compile(r"<(status|exit_code|retrieval_status|task_id|task_type)>([
 _CUT = re.compile(r"[\s\",]")
 _DIFF_SIDE = re.compile(r" [ab]/")
 _DIFF_NOISE = re.compile(r"^(?:index [0-9a-f.]+|@@ [^@]*@@).*$", re.MULTILINE)
-_BAD_COUNT = re.compile(
-    r"\b[1-9]\d* (?:issues?|problems?|errors?|warnings?|failed|failing|failures?|type errors?)\b"
-)
+_BAD_COUNT = re.compile(r"\b[1-9]\d* (?:issues?|problems?|errors?|warnings?|failed|failing|failures?|type errors?)\b")
 _LISTING = re.compile(r"[bcdlps-][rwxsStT-]{9}[.@+]?\s")
 _NUMERIC = re.compile(r"[\d\s.,:/%-]+")
 #: How much of an output tokens are taken from.
@@ -94,9 +92,7 @@ def output(event: ToolEvent) -> Digest:
         state = f"still {state}" if state else "timeout"
     code = number(task.exit_code)
     code = number(detail.exit_code) if code is None else code
-    digest.exit_code = (
-        int(tags["exit_code"]) if code is None and tags.get("exit_code", "").isdecimal() else code
-    )
+    digest.exit_code = int(tags["exit_code"]) if code is None and tags.get("exit_code", "").isdecimal() else code
     body = _between(result)
     agent = (text(task.task_type) or tags.get("task_type", "")).endswith("agent")
     if agent:
@@ -114,11 +110,7 @@ def output(event: ToolEvent) -> Digest:
 def stopped(event: ToolEvent) -> Digest:
     """KillShell, KillBash, TaskStop."""
     detail = detail_of(event)
-    task = (
-        argument(event, "task_id", "shell_id", "bash_id")
-        or text(detail.task_id)
-        or text(detail.killed_shell_id)
-    )
+    task = argument(event, "task_id", "shell_id", "bash_id") or text(detail.task_id) or text(detail.killed_shell_id)
     message = text(detail.message) or result_of(event)
     inside = re.search(r"\((.{1,400})\)\s*$", message[:800], re.DOTALL)
     digest = Digest("shell", "", target=task[:80])
@@ -165,9 +157,7 @@ def _went_wrong(digest: Digest, printed: str, lines: list[str], failed: bool, sa
         digest.error = next((flat(line, 300) for line in reversed(lines) if len(line.strip()) > 2), "")
 
 
-def _itself(
-    digest: Digest, parts: list[list[str]], lines: list[str], stripped: str, shows: bool
-) -> list[str]:
+def _itself(digest: Digest, parts: list[list[str]], lines: list[str], stripped: str, shows: bool) -> list[str]:
     """What an output without any summary says: itself when short, else its kind and its beginning."""
     if not stripped:
         return []
@@ -251,9 +241,7 @@ def _shown(digest: Digest, parts: list[list[str]], lines: list[str]) -> list[str
             for line in lines[:300]
             if line.strip() and not line.startswith("total ")
         ]
-        digest.paths = [clip(e, 160) for e in entries if e not in (".", "..") and not _NUMERIC.fullmatch(e)][
-            :14
-        ]
+        digest.paths = [clip(e, 160) for e in entries if e not in (".", "..") and not _NUMERIC.fullmatch(e)][:14]
         return [count(len([e for e in entries if e not in (".", "..")]), "entry", "entries")]
     return [count(total, "line")] if total > 4 else []
 

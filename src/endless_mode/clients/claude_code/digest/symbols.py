@@ -13,7 +13,7 @@ from endless_mode.clients.claude_code.digest.texts import window
 
 _START = r"\n(?:[ ]*\d+[→\t])?(?P<indent>[ \t]+)?"
 #: How much of a source is looked at (characters).
-_HEAD, _TAIL = 20_000, 8_000
+_HEAD, _TAIL = 16_000, 6_000
 
 #: Begins an alternative that holds at the start of a line only; closed by one more parenthesis.
 _TOP = r"(?(indent)(?!)|"
@@ -24,9 +24,7 @@ def _pattern(*alternatives: str, start: str = _START) -> re.Pattern[str]:
     return re.compile(start + "(?:" + "|".join(alternatives) + ")", re.MULTILINE)
 
 
-_PYTHON = _pattern(
-    r"(?:async[ ]+)?def[ ]+(\w+)", r"class[ ]+(\w+)", r"([A-Z][A-Z0-9_]{2,})(?:[ ]*:[^=\n]{1,80})?[ ]*="
-)
+_PYTHON = _pattern(r"(?:async[ ]+)?def[ ]+(\w+)", r"class[ ]+(\w+)", r"([A-Z][A-Z0-9_]{2,})(?:[ ]*:[^=\n]{1,80})?[ ]*=")
 _SCRIPT = _pattern(
     r"(?:export[ ]+)?(?:default[ ]+)?(?:declare[ ]+)?(?:abstract[ ]+)?(?:async[ ]+)?"
     r"(?:function\*?|class|interface|type|enum|namespace)[ ]+([\w$]+)",
@@ -64,8 +62,7 @@ _BRACES = _pattern(
 _SHELL = _pattern(r"(?:function[ ]+)([\w-]+)", r"([\w-]+)[ ]*\(\)[ ]*\{", r"(?:export[ ]+)([A-Z][A-Z0-9_]+)=")
 _MARKDOWN = _pattern(r"#{1,4}[ ]+([^\n]{1,70})", start=_FLAT)
 _SQL = re.compile(
-    _START
-    + r"(?:create|alter|drop)[ ]+(?:or[ ]+replace[ ]+)?(?:unique[ ]+|temp(?:orary)?[ ]+|materialized[ ]+)?"
+    _START + r"(?:create|alter|drop)[ ]+(?:or[ ]+replace[ ]+)?(?:unique[ ]+|temp(?:orary)?[ ]+|materialized[ ]+)?"
     r"(?:table|view|index|trigger|function|type|procedure)[ ]+(?:if[ ]+(?:not[ ]+)?exists[ ]+)?([\w.\"`]+)",
     re.MULTILINE | re.IGNORECASE,
 )

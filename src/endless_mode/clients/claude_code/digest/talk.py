@@ -26,18 +26,14 @@ def question(event: ToolEvent) -> Digest:
     asked = [mapping(q) for q in entries(mapping(event.input).get("questions"))[:6]]
     questions = [flat(text(q.get("question")), 400) for q in asked]
     digest = Digest("question", "", target=clip(" / ".join(q for q in questions if q), 900))
-    digest.names = [
-        flat(text(mapping(o).get("label")), 80) for q in asked for o in entries(q.get("options"))[:6]
-    ][:16]
+    digest.names = [flat(text(mapping(o).get("label")), 80) for q in asked for o in entries(q.get("options"))[:6]][:16]
     answers = [(text(k), text(v)) for k, v in list(mapping(detail_of(event).answers).items())[:8]]
     if not answers:
         answers = [(m[1], m[2]) for m in _ANSWER.finditer(result_of(event)[:8_000])][:8]
     headers = {text(q.get("question")): text(q.get("header")) for q in asked}
     digest.words = "\n".join(flat(a, 600) for _, a in answers if a)
     many = len(answers) > 1
-    said = [
-        f"{flat(headers.get(q) or q, 60)}: {flat(a, 240)}" if many else flat(a, 380) for q, a in answers if a
-    ]
+    said = [f"{flat(headers.get(q) or q, 60)}: {flat(a, 240)}" if many else flat(a, 380) for q, a in answers if a]
     digest.outcome = clip("; ".join(said), 400)
     return digest
 

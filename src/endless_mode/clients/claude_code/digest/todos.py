@@ -37,9 +37,7 @@ def task_create(event: ToolEvent) -> Digest:
     subject = argument(event, "subject", "title") or text(task_of(detail_of(event)).subject)
     created = _CREATED.match(result_of(event)[:200])
     identity = text(task_of(detail_of(event)).id) or (created[1] if created else "")
-    digest = Digest(
-        "todo", "", target=clip(subject, 300), todos=[Todo(clip(subject, 300), "pending", identity)]
-    )
+    digest = Digest("todo", "", target=clip(subject, 300), todos=[Todo(clip(subject, 300), "pending", identity)])
     digest.excerpt = clip(argument(event, "description"), 1_500)
     return digest
 
@@ -70,12 +68,10 @@ def task_update(event: ToolEvent) -> Digest:
 def task_list(event: ToolEvent) -> Digest:
     listed = [_todo(item) for item in entries(detail_of(event).tasks)[:_MOST]]
     if not listed:
-        listed = [
-            Todo(flat(item[3], 300), item[2], item[1]) for item in _ITEM.finditer(result_of(event)[:20_000])
-        ][:_MOST]
-    digest = Digest(
-        "todo", "", todos=[item for item in listed if item.text], todos_whole=event.status == "ok"
-    )
+        listed = [Todo(flat(item[3], 300), item[2], item[1]) for item in _ITEM.finditer(result_of(event)[:20_000])][
+            :_MOST
+        ]
+    digest = Digest("todo", "", todos=[item for item in listed if item.text], todos_whole=event.status == "ok")
     done = sum(item.status == "completed" for item in digest.todos)
     digest.outcome = f"{done} of {len(digest.todos)} done" if digest.todos else "empty"
     return digest

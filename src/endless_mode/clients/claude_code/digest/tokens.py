@@ -15,9 +15,7 @@ from endless_mode.clients.claude_code.digest.texts import wordset
 _WORD = re.compile(r"[^\s\"'`<>()\[\]{}|,;\\…│├└─━→*]{3,}")
 _PATH = re.compile(r"(?:[A-Za-z]:)?[\w@.+~%$/-]*\w[\w@.+~%$/-]*(?::\d+(?:[:-]\d+)?)?")
 _LINE = re.compile(r":\d+(?:[:-]\d+)?$")
-_HASH = re.compile(
-    r"[0-9a-f]{7,40}|[0-9a-f]{64}|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
-)
+_HASH = re.compile(r"[0-9a-f]{7,40}|[0-9a-f]{64}|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _RANGE = re.compile(r"[0-9a-f]{7,40}\.{2,3}[0-9a-f]{7,40}")
 _TICKET = re.compile(r"[A-Z][A-Z0-9]{1,9}-\d{1,6}")
 _HOST = re.compile(r"(?:[\w-]+(?:\.[\w-]+)*|\[::1?\]):\d{2,5}")
@@ -52,17 +50,12 @@ def kind_of(word: str) -> int | None:
     if "://" in word:
         return (
             URL
-            if "//avatars." not in word
-            and word.startswith(("http", "ws", "file:", "git", "ssh", "postgres", "redis"))
+            if "//avatars." not in word and word.startswith(("http", "ws", "file:", "git", "ssh", "postgres", "redis"))
             else None
         )
     if "/" in word:
         return PATH if _is_path(word) else None
-    if (
-        "." in word
-        and _LINE.sub("", word).rpartition(".")[2].lower() in _TEXT_EXTENSIONS
-        and _PATH.fullmatch(word)
-    ):
+    if "." in word and _LINE.sub("", word).rpartition(".")[2].lower() in _TEXT_EXTENSIONS and _PATH.fullmatch(word):
         return PATH
     first = word[0]
     if first.isdigit() or first in "abcdefv":
@@ -160,6 +153,4 @@ def shortened(paths: Iterable[str], limit: int) -> list[str]:
             line = found[0][1:].split(":")[0].split("-")[0]
             if line not in numbers:
                 numbers.append(line)
-    return [
-        f"{body}:{','.join(numbers)}" if numbers else body for body, numbers in list(lines.items())[:limit]
-    ]
+    return [f"{body}:{','.join(numbers)}" if numbers else body for body, numbers in list(lines.items())[:limit]]

@@ -26,9 +26,7 @@ _HOST = re.compile(r"https?://(?:www\.)?([^/\s]+)")
 
 
 def fetch(event: ToolEvent) -> Digest:
-    digest = Digest(
-        "fetch", "", target=clip(argument(event, "url"), 1_000), scope=flat(argument(event, "prompt"), 300)
-    )
+    digest = Digest("fetch", "", target=clip(argument(event, "url"), 1_000), scope=flat(argument(event, "prompt"), 300))
     detail = detail_of(event)
     if event.status != "ok":
         return digest
@@ -50,9 +48,7 @@ def search(event: ToolEvent) -> Digest:
     links = _LINK.findall(result[:40_000])[:20]
     digest.names = unique((url for _, url in links), 8)
     titles = [f"{flat(title, 70)} ({host[1]})" for title, url in links[:4] if (host := _HOST.match(url))]
-    digest.outcome = (
-        f"{count(len(links), 'result')}: {'; '.join(titles)}" if links else flat(first_line(result), 200)
-    )
+    digest.outcome = f"{count(len(links), 'result')}: {'; '.join(titles)}" if links else flat(first_line(result), 200)
     said = result.rpartition("}]")[2].strip() if links else result
     digest.excerpt = window(said, 3_000, 500)
     return digest
