@@ -14,6 +14,8 @@ from endless_mode.errors import EndlessError
 
 #: Command → what it is for. The module of the same name in this package has ``arguments`` and ``run``.
 COMMANDS = {
+    "install": "put the hooks into the client's settings",
+    "uninstall": "take the hooks out of the client's settings again",
     "bottle": "render a session's bottle",
     "handoff": "print the handoff a session would get after a compaction",
     "sessions": "list the sessions that are known",

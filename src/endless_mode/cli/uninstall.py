@@ -1,0 +1,63 @@
+"""``endless uninstall``: take the hooks out of the client's settings again."""
+
+from __future__ import annotations
+
+import argparse
+
+from endless_mode.cli.install import refuse_windows
+from endless_mode.cli.output import emit, say, write_text
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Add this command's arguments."""
+    parser.add_argument(
+        "--project", action="store_true", help="from this directory's settings (./.claude/settings.local.json)"
+    )
+    parser.add_argument("--dry-run", action="store_true", help="print the settings as they would be, write nothing")
+    parser.add_argument("--purge", action="store_true", help="also delete the home: bottles, database, logs, settings")
+    parser.add_argument("--json", action="store_true", help="print one JSON document")
+
+
+def run(given: argparse.Namespace) -> int:
+    """Uninstall; print what changed."""
+    refuse_windows()
+    from endless_mode.home import find_home
+    from endless_mode.install.apply import purge, settings_path, stop_worker, uninstall_from
+
+    home = find_home()
+    outcome = uninstall_from(home, settings_path(given.project), dry_run=given.dry_run)
+    stopped = purged = False
+    if not given.dry_run:
+        stopped = stop_worker(home)
+        purged = given.purge and purge(home)
+    if given.json:
+        emit(
+            {
+                "settings": outcome.settings,
+                "changed": outcome.changed,
+                "dry_run": given.dry_run,
+                "backup": outcome.backup,
+                "worker_stopped": stopped,
+                "purged": purged,
+                "home": str(home.root),
+                "text": outcome.text,
+            }
+        )
+        return 0
+    if outcome.text is not None:
+        write_text(outcome.text)
+    word = "would be" if given.dry_run else "were"
+    say(
+        f"The hooks {word} taken out of {outcome.settings}."
+        if outcome.changed
+        else f"Nothing of ours is in {outcome.settings}."
+    )
+    if outcome.backup:
+        say(f"The settings from before are in {outcome.backup}.")
+    if stopped:
+        say("The worker was asked to stop. Sessions that run now may call the old hooks until they end.")
+    if purged:
+        say(f"{home.root} was deleted.")
+    elif not given.dry_run and home.root.exists():
+        say(f"Bottles and database stay in {home.root}; `endless uninstall --purge` deletes them.")
+    return 0

@@ -1,0 +1,147 @@
+"""Install and uninstall: the steps, with their effects."""
+
+from __future__ import annotations
+
+import compileall
+import contextlib
+import os
+import shutil
+import sys
+import time
+from pathlib import Path
+
+from msgspec import Struct
+
+from endless_mode import __version__
+from endless_mode.deliver.desk import installed_at
+from endless_mode.errors import EndlessError, WorkerError
+from endless_mode.home import Home
+from endless_mode.hook.slow import listens
+from endless_mode.install import file, record
+from endless_mode.install.entries import InstallError, hook_entries, hook_file, rules
+from endless_mode.install.merge import EMPTY, Trace, install, uninstall
+from endless_mode.worker.client import WorkerClient
+
+
+class Outcome(Struct):
+    """What was done to one settings file, or would be."""
+
+    settings: str
+    changed: bool
+    backup: str | None = None
+    text: str | None = None
+
+
+def settings_path(project: bool) -> Path:
+    """The settings file we write to: the user's, or the project's own that is not shared."""
+    if project:
+        return Path.cwd() / ".claude" / "settings.local.json"
+    return Path(os.environ.get("CLAUDE_CONFIG_DIR") or Path.home() / ".claude") / "settings.json"
+
+
+def install_into(home: Home, place: Path, *, dry_run: bool = False) -> Outcome:
+    """Put our hooks and rules into a settings file and note it in the home.
+
+    Raises:
+        InstallError: the file cannot be changed; it is as it was.
+        HomeError: the home cannot be used; nothing was done.
+    """
+    known = record.load(home)
+    now = file.read(place)
+    before = EMPTY if now.text is None else now.text
+    trace = known.settings.get(str(now.path))
+    if now.text is None:
+        trace = None
+    after, made = install(before, str(place), hook_entries(_pinned(home)), rules(home), trace)
+    outcome = Outcome(str(now.path), after != now.text, text=after if dry_run else None)
+    if dry_run:
+        return outcome
+    if outcome.changed:
+        file.check_writable(now)
+    home.create()
+    if now.text is None:
+        made.new_file, made.new_directory = True, _make_directory(now.path.parent)
+    if outcome.changed:
+        saved = file.backup(now)
+        outcome.backup = str(saved) if saved else None
+        file.replace(now, after)
+    installed_at(home)
+    known.version, known.interpreter, known.hook = __version__, sys.executable, str(hook_file())
+    known.at = known.at or int(time.time() * 1000)
+    known.settings[str(now.path)] = made
+    record.save(home, known)
+    compileall.compile_dir(hook_file().parents[1], quiet=2)
+    return outcome
+
+
+def uninstall_from(home: Home, place: Path, *, dry_run: bool = False) -> Outcome:
+    """Take our hooks and rules out of a settings file. A file that we made and that holds nothing else goes too."""
+    known = record.load(home)
+    now = file.read(place)
+    trace = known.settings.pop(str(now.path), None)
+    after = None if now.text is None else uninstall(now.text, str(place), trace)
+    outcome = Outcome(str(now.path), after != now.text, text=after if dry_run else None)
+    if dry_run:
+        return outcome
+    if outcome.changed and after is not None:
+        file.check_writable(now)
+        if trace is not None and trace.new_file and after.split() in (["{}"], ["{", "}"]):
+            _remove_file(now.path, trace)
+        else:
+            saved = file.backup(now)
+            outcome.backup = str(saved) if saved else None
+            file.replace(now, after)
+    record.save(home, known)
+    if not known.settings:
+        (home.root / "installed").unlink(missing_ok=True)
+    return outcome
+
+
+def stop_worker(home: Home, seconds: float = 40.0) -> bool:
+    """Ask the worker to end and wait for it; return whether there was one."""
+    client = WorkerClient(home)
+    try:
+        client.stop()
+    except WorkerError:
+        return False
+    until = time.monotonic() + seconds
+    while listens(os.fsencode(home.socket)) and time.monotonic() < until:
+        time.sleep(0.02)
+    return True
+
+
+def purge(home: Home) -> bool:
+    """Delete the home with everything in it; return whether there was one."""
+    if not home.root.exists():
+        return False
+    if home.root.is_symlink() or home.root.name != "endless":
+        raise EndlessError(
+            "home_is_link", f"{home.root} is a link; it was not deleted.", "Delete what it points to by hand."
+        )
+    shutil.rmtree(home.root)
+    if not home.socket.is_relative_to(home.root):
+        shutil.rmtree(home.socket.parent, ignore_errors=True)
+    return True
+
+
+def _pinned(home: Home) -> str:
+    """A data directory that was chosen by environment is written into the hooks: the client may lack the variable."""
+    return str(home.data_dir) if os.environ.get("CLAUDE_MEM_DATA_DIR", "").startswith("/") else ""
+
+
+def _make_directory(directory: Path) -> bool:
+    made = not directory.exists()
+    try:
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise InstallError(
+            "settings_not_written", f"{directory} cannot be made: {error.strerror}.", "Check its parents."
+        ) from error
+    return made
+
+
+def _remove_file(path: Path, trace: Trace) -> None:
+    path.unlink(missing_ok=True)
+    if trace.new_directory:
+        with contextlib.suppress(OSError):
+            path.parent.rmdir()

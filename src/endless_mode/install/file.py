@@ -1,0 +1,99 @@
+"""A settings file on disk: read, back up, replace in one step."""
+
+from __future__ import annotations
+
+import os
+import stat
+import time
+from pathlib import Path
+
+from msgspec import Struct
+
+from endless_mode.install.entries import InstallError
+
+
+class SettingsFile(Struct):
+    """A settings file as it was read. ``path`` is where it really is; ``text`` is None when there is none."""
+
+    path: Path
+    text: str | None
+    mode: int = 0o600
+
+
+def read(place: Path) -> SettingsFile:
+    """Read a settings file, following links; raise :class:`InstallError` when it cannot be read."""
+    path = Path(os.path.realpath(place))
+    try:
+        mode = stat.S_IMODE(path.stat().st_mode)
+        return SettingsFile(path, path.read_bytes().decode("utf-8"), mode)
+    except FileNotFoundError:
+        return SettingsFile(path, None)
+    except UnicodeDecodeError as error:
+        raise InstallError(
+            "settings_broken", f"{place} is not UTF-8.", "Save it as UTF-8, then run the command again."
+        ) from error
+    except OSError as error:
+        raise InstallError(
+            "settings_unreadable", f"{place} cannot be read: {error.strerror}.", "Check its owner and mode."
+        ) from error
+
+
+def backup(file: SettingsFile) -> Path | None:
+    """Write what was read beside the file, under a name with the time; None when there was no file."""
+    if file.text is None:
+        return None
+    stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
+    for n in range(1000):
+        path = file.path.with_name(f"{file.path.name}.endless-{stamp}" + (f"-{n}" if n else ""))
+        try:
+            _write_new(path, file.text, file.mode)
+        except FileExistsError:
+            continue
+        except OSError as error:
+            raise _not_written(path, error) from error
+        return path
+    raise InstallError("backup_failed", f"No name is free for a backup of {file.path}.", "Remove old backups.")
+
+
+def check_writable(file: SettingsFile) -> None:
+    """Raise :class:`InstallError` for a file that its owner made read-only: replacing it would undo that."""
+    if file.text is not None and (not file.mode & 0o222 or not os.access(file.path, os.W_OK)):
+        raise InstallError(
+            "settings_read_only",
+            f"{file.path} is read-only.",
+            "Make it writable, or add the hooks where it is generated.",
+        )
+
+
+def replace(file: SettingsFile, text: str) -> None:
+    """Put a new text in the file's place, unless the file has changed since it was read."""
+    draft = file.path.with_name(f".{file.path.name}.endless-{os.getpid()}")
+    try:
+        draft.unlink(missing_ok=True)
+        _write_new(draft, text, file.mode)
+        if read(file.path).text != file.text:
+            raise InstallError(
+                "settings_changed", f"{file.path} was changed by another program just now.", "Run the command again."
+            )
+        draft.replace(file.path)
+    except OSError as error:
+        raise _not_written(file.path, error) from error
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def _write_new(path: Path, text: str, mode: int) -> None:
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+    with os.fdopen(fd, "wb") as out:
+        os.fchmod(fd, mode)
+        out.write(text.encode("utf-8"))
+        out.flush()
+        os.fsync(fd)
+
+
+def _not_written(path: Path, error: OSError) -> InstallError:
+    return InstallError(
+        "settings_not_written",
+        f"{path} cannot be written: {error.strerror}.",
+        "Check the owner and mode of its directory.",
+    )
