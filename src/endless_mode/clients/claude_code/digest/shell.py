@@ -39,7 +39,7 @@ _BAD_COUNT = re.compile(r"\b[1-9]\d* (?:issues?|problems?|errors?|warnings?|fail
 _LISTING = re.compile(r"[bcdlps-][rwxsStT-]{9}[.@+]?\s")
 _NUMERIC = re.compile(r"[\d\s.,:/%-]+")
 #: How much of an output tokens are taken from.
-_TOKENS_HEAD, _TOKENS_TAIL = 2_000, 2_000
+_TOKENS_HEAD, _TOKENS_TAIL = 1_200, 1_200
 
 
 def bash(event: ToolEvent) -> Digest:
