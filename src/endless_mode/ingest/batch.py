@@ -7,6 +7,7 @@ a file into stretches does not show in them.
 
 from __future__ import annotations
 
+import hashlib
 import sqlite3
 from collections.abc import Callable
 
@@ -56,9 +57,14 @@ class Batch:
         self._prompt_of: dict[str, int] = {}
         (self.prompts,) = db.execute("SELECT prompts FROM sessions WHERE id = ?", (session,)).fetchone()
         self.facts: dict[str, str] = {}
+        self._forgotten = {key for (key,) in db.execute("SELECT key FROM forgotten WHERE session IN ('', ?)", (self._content_id(),))}
         self.first_at: int | None = None
         self.last_at: int | None = None
         self.cwd = ""
+
+    def _content_id(self) -> str:
+        row = self._db.execute("SELECT content_session_id FROM sessions WHERE id = ?", (self._session,)).fetchone()
+        return str(row[0])
 
     def has_message(self, key: str, before: int) -> bool:
         """Whether an earlier line of this generation holds the message already."""
@@ -72,7 +78,9 @@ class Batch:
         return row is not None
 
     def add(self, item: Item) -> None:
-        """Take one item."""
+        """Take one item; what the user had forgotten is passed over."""
+        if self._forgotten and tombstone_key(item) in self._forgotten:
+            return
         match item:
             case Message():
                 if item.key not in self._messages:
@@ -226,6 +234,21 @@ class Batch:
         if at is not None:
             self.first_at = at if self.first_at is None else min(self.first_at, at)
             self.last_at = at if self.last_at is None else max(self.last_at, at)
+
+
+def tombstone_key(item: Item) -> str:
+    """The name by which a single thing is kept away once it is forgotten; empty for what has no text."""
+    match item:
+        case Message(key=key) | Summary(key=key) | ToolEvent(tool_use_id=key):
+            return key
+        case Fact(name="title", value=value):
+            return title_key(value)
+    return ""
+
+
+def title_key(title: str) -> str:
+    """The tombstone of a title: titles have no key of their own."""
+    return "title:" + hashlib.blake2b(title.encode("utf-8", "replace"), digest_size=12).hexdigest()
 
 
 def observation_row(

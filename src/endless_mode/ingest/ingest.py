@@ -48,6 +48,12 @@ class Unreadable(EndlessError):
     """The transcript cannot be read."""
 
 
+class Forgotten(EndlessError):
+    """The user had this session forgotten: nothing of it is stored again."""
+
+    status = 410
+
+
 def ingest_file(
     store: Store,
     path: Path,
@@ -56,17 +62,21 @@ def ingest_file(
     adapter: ClaudeCode | None = None,
     observer: InlineObserver | None = RulesObserver(),
     progress: Progress | None = None,
+    stretch: int = STRETCH,
 ) -> IngestResult:
     """Bring the store up to date with a main transcript and the files of its subagents.
 
     Args:
         session_id: content session id when the caller knows it (a hook does); else taken from the file.
         observer: the inline observer, ``None`` leaves the events pending for a slow one.
-        progress: called with (bytes read, bytes in all) after each stretch.
+        progress: called with (bytes read, bytes in all) after each stretch, outside the transaction; what it raises
+            ends the ingest with everything up to there in the store.
+        stretch: bytes of transcript to one transaction; small ones let others write in between.
 
     Raises:
         Unreadable: no such file, a directory, no permission.
         NotATranscript: the file holds nothing of this client's.
+        Forgotten: the user had this session forgotten.
     """
     client = adapter or ClaudeCode()
     source = FileSource(path)
@@ -78,9 +88,9 @@ def ingest_file(
             raise Unreadable("empty_transcript", f"{path.name} is empty.", "The client writes the first line with the first prompt.")
         content_id = check_session_id(session_id) if session_id else client.session_id(path, source)
         session = store.write(lambda db: ensure_session(db, client.name, content_id))
-        result = _ingest(store, source, session, content_id, "", client, observer, progress)
+        result = _ingest(store, source, session, content_id, "", client, observer, progress, stretch)
         for agent, beside in client.subagent_files(path):
-            _ingest(store, FileSource(beside), session, content_id, agent, client, observer, None)
+            _ingest(store, FileSource(beside), session, content_id, agent, client, observer, progress, stretch)
         return result
     except (OSError, EOFError) as error:
         raise Unreadable(
@@ -94,7 +104,13 @@ ingest_session = ingest_file
 
 
 def ensure_session(db: sqlite3.Connection, platform: str, content_id: str) -> int:
-    """The row of a session, made when there is none."""
+    """The row of a session, made when there is none.
+
+    Raises:
+        Forgotten: the user had this session forgotten.
+    """
+    if is_forgotten(db, platform, content_id):
+        raise Forgotten("forgotten", f"Session {content_id} was forgotten.", "What is forgotten does not come back.")
     db.execute(
         "INSERT INTO sessions (platform_source, content_session_id) VALUES (?, ?) ON CONFLICT DO NOTHING",
         (platform, content_id),
@@ -103,6 +119,12 @@ def ensure_session(db: sqlite3.Connection, platform: str, content_id: str) -> in
         "SELECT id FROM sessions WHERE platform_source = ? AND content_session_id = ?", (platform, content_id)
     ).fetchone()
     return int(row[0])
+
+
+def is_forgotten(db: sqlite3.Connection, platform: str, content_id: str) -> bool:
+    """Whether a tombstone stands for the session."""
+    row = db.execute("SELECT 1 FROM tombstones WHERE platform_source = ? AND content_session_id = ?", (platform, content_id))
+    return row.fetchone() is not None
 
 
 def _ingest(
@@ -114,6 +136,7 @@ def _ingest(
     client: ClaudeCode,
     observer: InlineObserver | None,
     progress: Progress | None,
+    stretch: int,
 ) -> IngestResult:
     result = IngestResult(session, content_id)
     flat = not agent and stem_of(source.path).startswith("agent-")
@@ -132,7 +155,7 @@ def _ingest(
         while more:
 
             def work(db: sqlite3.Connection, offset: int = offset) -> tuple[int, bool]:
-                return _stretch(db, known, reader, fed, stream, offset, session, agent, gen, source, observer)
+                return _stretch(db, known, reader, fed, stream, offset, session, agent, gen, source, observer, stretch)
 
             moved, more = store.write(work)
             offset = max(offset, moved)
@@ -165,14 +188,15 @@ def _stretch(
     gen: int,
     source: FileSource,
     observer: InlineObserver | None,
+    stretch: int,
 ) -> tuple[int, bool]:
-    """Read up to :data:`STRETCH` bytes into rows; return the new offset and whether there is more."""
+    """Read up to ``stretch`` bytes into rows; return the new offset and whether there is more."""
     first = next(fed, None)
     if first is None:
         return offset, False
     batch = Batch(db, session, gen, digest, observer)
     known.batch = batch
-    limit = first.offset + STRETCH
+    limit = first.offset + stretch
     end = [first.end]
 
     def until() -> Iterator[Line]:

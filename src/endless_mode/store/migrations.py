@@ -205,7 +205,16 @@ CREATE TABLE tombstones (
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID
 """
 
-MIGRATIONS: list[Migration] = [m001_initial]
+
+def m002_forgotten(db: sqlite3.Connection) -> None:
+    """Single messages and tool uses that must not come back. ``session`` is empty for keys that are unique everywhere."""
+    db.execute(
+        "CREATE TABLE forgotten (session TEXT NOT NULL, key TEXT NOT NULL, at INTEGER NOT NULL, PRIMARY KEY (session, key))"
+        " STRICT, WITHOUT ROWID"
+    )
+
+
+MIGRATIONS: list[Migration] = [m001_initial, m002_forgotten]
 
 
 def migrate(db: sqlite3.Connection) -> list[str]:

@@ -23,6 +23,7 @@ CARRIED = (
     "bottles",
     "deliveries",
     "tombstones",
+    "forgotten",
     "meta",
 )
 _SMALL = 64 << 20

@@ -59,6 +59,15 @@ class ClaudeCode:
             return stem
         return found or re.sub(r"[^A-Za-z0-9._-]", "-", stem)[:128].strip(".") or "session"
 
+    def project(self, source: Source) -> str:
+        """The directory a session began in, as its first lines say; empty when they do not."""
+        with source.open(0) as stream:
+            for _, data in zip(range(_PROBE_LINES), iter(lambda: stream.readline(1 << 26), b""), strict=False):
+                for _, entry in decode(data, 0) or ():
+                    if isinstance(entry.cwd, str) and entry.cwd:
+                        return entry.cwd
+        return ""
+
     def find_transcript(self, session_id: str, config_dir: Path) -> Path | None:
         """Newest ``projects/*/<id>.jsonl``; several can exist when a project directory was moved."""
         if not is_session_id(session_id):
