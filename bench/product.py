@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-NEEDED = ("endless_mode.store", "endless_mode.ingest", "endless_mode.bottle")
+NEEDED = ("endless_mode.store", "endless_mode.ingest", "endless_mode.bottle.session")
 
 
 def missing() -> str:
@@ -39,13 +39,13 @@ class Ingested:
         self.transcript = transcript
         self._store: Any = importlib.import_module("endless_mode.store").Store.open(database)
         self._ingest: Any = importlib.import_module("endless_mode.ingest").ingest_file
-        self._render: Any = importlib.import_module("endless_mode.bottle").render_session
+        self._render: Any = importlib.import_module("endless_mode.bottle.session").render_session
         self._session: Any = None
 
     def ingest(self) -> None:
         """Read what the cursor has not seen."""
         result = self._ingest(self._store, self.transcript)
-        self._session = result.session_key
+        self._session = result.session
 
     def render(self) -> str:
         """The whole bottle."""

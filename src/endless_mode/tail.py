@@ -1,7 +1,7 @@
 """Reading the new lines of a file that somebody else appends to.
 
-A cursor is (device, inode, offset, hash of the bytes before the offset). When the file is shorter than the offset,
-is another file, or has other bytes there, it was truncated or replaced and reading begins again at 0.
+A cursor is (device, inode, offset, hash of the bytes before the offset). When the file is shorter than the
+offset, is another file, or has other bytes there, it was truncated or replaced and reading begins again at 0.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class FileSource:
         if self.packed:
             stream = cast(BinaryIO, gzip.open(self.path, "rb"))
         else:
-            stream = cast(BinaryIO, self.path.open("rb", buffering=BUFFER))
+            stream = self.path.open("rb", buffering=BUFFER)
         if offset:
             stream.seek(offset)
         return stream

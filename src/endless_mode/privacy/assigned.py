@@ -88,7 +88,7 @@ def redact_assigned(text: str) -> str:
 
 def redact_named(name: str, value: str) -> str:
     """Judge ``value`` as the value of ``name`` where structure, not text, ties the two together."""
-    if not _is_telling(name):
+    if not is_telling(name):
         return value
     if authorization := _SCHEME_VALUE.match(value):
         if _is_credential(authorization["scheme"], authorization["value"]):
@@ -101,7 +101,7 @@ def redact_named(name: str, value: str) -> str:
 
 def _find(text: str, sign: int) -> tuple[int, int, str] | None:
     name = text[max(0, sign - _WINDOW) : sign].rstrip(" \t:=\"'`\\]")
-    if not _is_telling(name):
+    if not is_telling(name):
         return None
     assigned = _ASSIGNED.match(text, sign)
     if not assigned:
@@ -128,7 +128,7 @@ def _end_of(text: str, position: int) -> int:
     return more.end() if more else position
 
 
-def _is_telling(name: str) -> bool:
+def is_telling(name: str) -> bool:
     plain = name[-32:].lower().replace("_", "").replace("-", "")
     return plain.endswith(_NAMES) or _NAME_SUFFIX.sub("", plain).endswith(_NAMES)
 

@@ -1,8 +1,11 @@
 """The whole cleaning: surrogates, then tags, then secrets."""
 
+from collections.abc import Iterable
 from typing import Any
 
-from endless_mode.privacy.assigned import redact_named
+from msgspec import Struct
+
+from endless_mode.privacy.assigned import is_telling, redact_named
 from endless_mode.privacy.secrets import redact_secrets
 from endless_mode.privacy.tags import has_tag, strip_tags
 
@@ -38,8 +41,11 @@ def clean_value(value: Any) -> Any:
     """Clean a JSON-like value string by string, keys too, at any depth; tuples become lists.
 
     A string under a telling key (``{"api_key": ...}``) is judged with that key. Two keys that
-    clean to the same text leave the later value.
+    clean to the same text leave the later value. A value in which nothing has to change is
+    returned as it is.
     """
+    if is_clean(value):
+        return value
     root: list[Any] = []
     todo: list[tuple[Any, Any, Any]] = [(root, None, value)]
     while todo:
@@ -60,6 +66,43 @@ def clean_value(value: Any) -> Any:
         else:
             holder[key] = made
     return root[0]
+
+
+def is_clean(*values: Any) -> bool:
+    """Tell whether cleaning JSON-like values (or structs of them) would change nothing.
+
+    All their strings are looked at as one text, so it costs one :func:`clean`. It may say no
+    where the answer is yes (two strings side by side can read as one suspicious text); never the
+    other way round.
+    """
+    strings: list[str] = []
+    if not _collect(values, strings):
+        return False
+    joined = "\n".join(strings)
+    return clean(joined) is joined
+
+
+def _collect(values: Iterable[Any], strings: list[str]) -> bool:
+    """Gather every string; False when one stands under a telling key or a tuple would become a list."""
+    todo: list[Any] = list(values)
+    while todo:
+        item = todo.pop()
+        if isinstance(item, str):
+            strings.append(item)
+        elif isinstance(item, dict):
+            for key, value in item.items():
+                if isinstance(key, str):
+                    if isinstance(value, str) and is_telling(key):
+                        return False
+                    strings.append(key)
+                todo.append(value)
+        elif isinstance(item, list):
+            todo.extend(item)
+        elif isinstance(item, Struct):
+            todo.extend(getattr(item, name) for name in item.__struct_fields__)
+        elif isinstance(item, tuple):
+            return False
+    return True
 
 
 def _replace_surrogates(text: str) -> str:

@@ -9,7 +9,7 @@ import msgspec
 
 from endless_mode.clients.claude_code import wording
 from endless_mode.model import Status, ToolEvent
-from endless_mode.privacy import clean, clean_value
+from endless_mode.privacy import clean, clean_value, is_clean
 
 _OWN_COMMAND = re.compile(r"\s*(?:\S*/)?endless\s+(?:show|search|bottle|handoff|status|resume|sessions)\b[^\n;&|]*\s*\Z")
 _OWN_FILE = re.compile(r"/endless/bottles/(?:archive/)?[A-Za-z0-9._-]+\.md\Z")
@@ -102,25 +102,39 @@ def answers_of(event: ToolEvent) -> str:
     return "\n".join(line for line in lines if line)
 
 
+def approved_plan(event: ToolEvent) -> str:
+    """The plan as the result of ExitPlanMode states it (newer clients keep it in a file, the call has none)."""
+    plan = getattr(event.detail, "plan", None)
+    if isinstance(plan, str) and plan.strip():
+        return plan
+    return event.result.partition("## Approved Plan:\n")[2]
+
+
 def clean_event(event: ToolEvent) -> ToolEvent:
-    """The event with everything in it cleaned of private text and secrets; the given one stays as it is."""
+    """The event with everything in it cleaned; the same object when nothing had to change."""
+    return clean_result(clean_call(event))
+
+
+def clean_call(event: ToolEvent) -> ToolEvent:
+    """The event with its input cleaned."""
+    if is_clean(event.input, event.cwd):
+        return event
     cleaned = clean_value(event.input)
+    return msgspec.structs.replace(event, input=cleaned if isinstance(cleaned, dict) else {}, cwd=clean(event.cwd))
+
+
+def clean_result(event: ToolEvent) -> ToolEvent:
+    """The event with its result cleaned."""
+    if is_clean(event.detail, event.result, event.words):
+        return event
     return msgspec.structs.replace(
-        event,
-        input=cleaned if isinstance(cleaned, dict) else {},
-        result=clean(event.result),
-        words=clean(event.words),
-        detail=_clean_detail(event.detail),
-        cwd=clean(event.cwd),
+        event, result=clean(event.result), words=clean(event.words), detail=_clean_detail(event.detail)
     )
 
 
 def _clean_detail(detail: Any) -> Any:
-    if detail is None:
-        return None
     if isinstance(detail, msgspec.Struct):
-        present = {f: v for f in detail.__struct_fields__ if (v := getattr(detail, f)) is not None}
-        return type(detail)(**{f: _clean_detail(v) for f, v in present.items()})
+        return type(detail)(**{f: _clean_detail(getattr(detail, f)) for f in detail.__struct_fields__})
     return clean_value(detail)
 
 

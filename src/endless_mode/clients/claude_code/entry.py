@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 import msgspec
@@ -281,3 +282,31 @@ def entries_at(source: Source, offset: int) -> list[Entry]:
         if entry.data is not None and bytes(entry.data.message):
             found += [inner for _, inner in decode(bytes(entry.data.message), offset) or ()]
     return found
+
+
+def key_of(entry: Entry, offset: int, index: int) -> str:
+    """A line's uuid and the block's place; a line without uuid goes by its offset."""
+    if isinstance(entry.uuid, str) and entry.uuid:
+        return f"{entry.uuid}#{index}" if index else entry.uuid
+    return f"@{offset}#{index}" if index else f"@{offset}"
+
+
+def ms_of(timestamp: Any) -> int | None:
+    """An ISO timestamp as milliseconds since the epoch; one without a zone is UTC, as the client writes them."""
+    if not isinstance(timestamp, str) or len(timestamp) < 10:
+        return None
+    try:
+        when = datetime.fromisoformat(timestamp)
+        return int((when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp() * 1000)
+    except (ValueError, OverflowError, OSError):
+        return None
+
+
+def text_of(value: Any) -> str:
+    """A string as it is, anything else as the empty one."""
+    return value if isinstance(value, str) else ""
+
+
+def count_of(value: Any) -> int | None:
+    """A count of tokens as one can be; what no database would hold is none."""
+    return value if isinstance(value, int) and 0 <= value < 1 << 50 else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from endless_mode.clients.base import Source
 from endless_mode.clients.claude_code.calls import clean_event, outcome_of, result_text
 from endless_mode.clients.claude_code.entry import entries_at, iter_blocks
-from endless_mode.clients.claude_code.reader import call_event
+from endless_mode.clients.claude_code.tool_uses import call_event
 from endless_mode.model import ToolEvent
 
 

@@ -8,7 +8,6 @@ branches (``branches.py``).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
@@ -16,25 +15,20 @@ import msgspec
 from endless_mode.clients.base import Counts, Known, Line, Source
 from endless_mode.clients.claude_code import wording
 from endless_mode.clients.claude_code.branches import find_abandoned
-from endless_mode.clients.claude_code.calls import (
-    answers_of,
-    clean_event,
-    is_own,
-    outcome_of,
-    plan_of,
-    question_of,
-    result_text,
+from endless_mode.clients.claude_code.calls import clean_event
+from endless_mode.clients.claude_code.entry import (
+    Block,
+    Entry,
+    count_of,
+    decode,
+    entries_at,
+    iter_blocks,
+    key_of,
+    ms_of,
+    text_of,
 )
-from endless_mode.clients.claude_code.entry import Block, Entry, decode, entries_at, iter_blocks
-from endless_mode.clients.claude_code.state import (
-    MAX_ABANDONED,
-    MAX_AWAITED,
-    MAX_OPEN,
-    OpenCall,
-    Queued,
-    State,
-    text_digest,
-)
+from endless_mode.clients.claude_code.state import MAX_ABANDONED, MAX_AWAITED, Queued, State, text_digest
+from endless_mode.clients.claude_code.tool_uses import ToolUses
 from endless_mode.model import (
     Boundary,
     Branch,
@@ -73,8 +67,7 @@ class ClaudeCodeReader:
         self._agent = agent
         self._flat = flat
         self._at = _state.decode(state) if state else State()
-        self._inputs: dict[str, ToolEvent] = {}
-        self._done: set[str] = set()
+        self._tools = ToolUses(source, self._at)
         self._handlers: dict[str, Callable[[Entry, int], Iterator[Item]]] = {
             "user": self._user,
             "assistant": self._assistant,
@@ -106,16 +99,16 @@ class ClaudeCodeReader:
                 yield from self._entry(entry, offset)
 
     def _entry(self, entry: Entry, offset: int) -> Iterator[Item]:
-        kind = entry.type
+        kind = entry.type if isinstance(entry.type, str) else ""
         if self._agent or (entry.isSidechain and not self._flat):
-            yield from self._subagent(entry, offset, self._agent or _text(entry.agentId) or "sidechain")
+            yield from self._tools.subagent(entry, offset, self._agent or text_of(entry.agentId) or "sidechain")
             return
         if kind == "progress":
-            yield from self._progress(entry, offset)
-        elif not isinstance(kind, str) or kind not in _SKIPPED:
-            handler = self._handlers.get(kind) if isinstance(kind, str) else None
+            yield from self._tools.progress(entry, offset)
+        elif kind not in _SKIPPED:
+            handler = self._handlers.get(kind)
             if handler is None:
-                name = kind[:40] if isinstance(kind, str) else type(kind).__name__
+                name = kind[:40]
                 self.counts.unknown[name] = self.counts.unknown.get(name, 0) + 1
                 return
             yield from self._session_facts(entry)
@@ -152,7 +145,7 @@ class ClaudeCodeReader:
         at.detached = ""
         if not root or not at.leaf or any(root in b.leaves for b in at.abandoned):
             return
-        branch = find_abandoned(self._source, root, offset, key=f"@{offset}", own=_text(entry.uuid))
+        branch = find_abandoned(self._source, root, offset, key=f"@{offset}", own=text_of(entry.uuid))
         if branch is not None:
             at.abandoned = [*at.abandoned, branch][-MAX_ABANDONED:]
             yield Branch(branch.key, branch.offsets, live=False)
@@ -163,12 +156,12 @@ class ClaudeCodeReader:
         content = entry.message.content if entry.message else None
         if entry.isCompactSummary:
             text = clean("\n".join(wording.texts(content)))
-            yield Summary(self._key(entry, offset, 0), offset, 0, text, _ms(entry.timestamp))
+            yield Summary(key_of(entry, offset, 0), offset, 0, text, ms_of(entry.timestamp))
             return
         results = list(iter_blocks(entry.message, "tool_result"))
         if results:
             for index, block in results:
-                yield from self._result(entry, block, offset, index)
+                yield from self._tools.result(entry, block, offset, index)
             return
         if entry.isMeta:
             return
@@ -192,7 +185,7 @@ class ClaudeCodeReader:
             yield from self._bash_result(entry, printed, offset)
         elif first.lstrip().startswith(wording.INTERRUPTED):
             if not self._at.private:
-                yield Message(self._key(entry, offset, 0), offset, 0, "user", "interrupt", "", _ms(entry.timestamp))
+                yield Message(key_of(entry, offset, 0), offset, 0, "user", "interrupt", "", ms_of(entry.timestamp))
         elif (text := wording.prompt_text(content)) is not None:
             yield from self._typed(entry, offset)
             yield from self._said(entry, offset, "plan" if entry.planContent else "prompt", text)
@@ -201,11 +194,11 @@ class ClaudeCodeReader:
 
     def _said(self, entry: Entry, offset: int, kind: MessageKind, text: str) -> Iterator[Item]:
         """A typed message, unless it is a second copy; settles the queue entry it came from."""
-        key = self._key(entry, offset, 0)
+        key = key_of(entry, offset, 0)
         if self._known.has_message(key, offset):
             return
         yield from self._leaves_queue(text)
-        yield from self._speak(key, offset, kind, text, _ms(entry.timestamp))
+        yield from self._speak(key, offset, kind, text, ms_of(entry.timestamp))
 
     def _speak(self, key: str, offset: int, kind: MessageKind, text: str, at: int | None) -> Iterator[Item]:
         cleaned = clean(text)
@@ -230,17 +223,17 @@ class ClaudeCodeReader:
             return
         command = self._bash_command(start)
         event = ToolEvent(
-            tool_use_id=f"!{self._key(entry, offset, 0)}",
+            tool_use_id=f"!{key_of(entry, offset, 0)}",
             name="!",
             offset=offset,
             index=0,
             input={"command": command},
-            at=_ms(entry.timestamp),
+            at=ms_of(entry.timestamp),
             result=printed,
             status="ok",
             result_offset=offset,
-            ended_at=_ms(entry.timestamp),
-            cwd=_text(entry.cwd),
+            ended_at=ms_of(entry.timestamp),
+            cwd=text_of(entry.cwd),
         )
         yield clean_event(event)
 
@@ -278,7 +271,7 @@ class ClaudeCodeReader:
             cleaned = clean(text)
             queued = Queued(f"@{offset}", text_digest(cleaned), is_wholly_private(text))
             if cleaned.strip():
-                yield Message(queued.key, offset, 0, "user", "queued", cleaned, _ms(entry.timestamp))
+                yield Message(queued.key, offset, 0, "user", "queued", cleaned, ms_of(entry.timestamp))
         elif text:
             yield from self._notification([text], entry, offset)
         self._at.queue.append(queued)
@@ -323,7 +316,7 @@ class ClaudeCodeReader:
         for text in (att.content, att.stdout, *(att.content if isinstance(att.content, list) else ())):
             if isinstance(text, str) and HANDOFF_HEAD in text and HANDOFF_MARK in text:
                 marker = text.rpartition(HANDOFF_MARK)[2][:64].split(")")[0].split("\\")[0].strip()
-                yield Proof(offset, 0, str(att.hookEvent), marker, _ms(entry.timestamp))
+                yield Proof(offset, 0, str(att.hookEvent), marker, ms_of(entry.timestamp))
                 return
 
     def _notification(self, found: list[str], entry: Entry, offset: int) -> Iterator[Item]:
@@ -342,7 +335,7 @@ class ClaudeCodeReader:
                 status=fields.get("status", ""),
                 summary=clean(fields.get("summary", "")),
                 result=clean(fields.get("result", "")),
-                at=_ms(entry.timestamp),
+                at=ms_of(entry.timestamp),
             )
 
     # -- assistant lines -----------------------------------------------------------------------------------
@@ -354,66 +347,16 @@ class ClaudeCodeReader:
         self._usage(entry)
         if self._at.private:
             return
-        at, message_id = _ms(entry.timestamp), _text(body.id)
+        at, message_id = ms_of(entry.timestamp), text_of(body.id)
         blocks = body.content if isinstance(body.content, list) else [Block(type="text", text=body.content)]
         for index, block in enumerate(blocks):
             if block.type == "text" and isinstance(block.text, str):
                 text = clean(block.text)
                 if text.strip():
-                    key = self._key(entry, offset, index)
+                    key = key_of(entry, offset, index)
                     yield Message(key, offset, index, "assistant", "text", text, at, message_id)
             elif block.type == "tool_use" and isinstance(block.id, str):
-                yield from self._call(entry, block, offset, index)
-
-    def _call(self, entry: Entry, block: Block, offset: int, index: int) -> Iterator[Item]:
-        event = call_event(entry, block, offset, index)
-        if event is None or is_own(event) or event.tool_use_id in self._done or event.tool_use_id in self._at.open:
-            return
-        self._at.open[event.tool_use_id] = OpenCall(offset, index)
-        while len(self._at.open) > MAX_OPEN:
-            self._at.open.pop(next(iter(self._at.open)))
-        self._inputs[event.tool_use_id] = event
-        while len(self._inputs) > MAX_OPEN:
-            self._inputs.pop(next(iter(self._inputs)))
-        spoken = _spoken(event)
-        if spoken is not None:
-            kind, text = spoken
-            yield Message(f"{self._key(entry, offset, index)}", offset, index, "assistant", kind, text, event.at)
-        yield clean_event(event)
-
-    def _result(self, entry: Entry, block: Block, offset: int, index: int) -> Iterator[Item]:
-        tool_use_id = block.tool_use_id
-        if not isinstance(tool_use_id, str):
-            return
-        event = self._called(tool_use_id)
-        if event is None or self._at.private:
-            return
-        event.result = result_text(block.content)
-        event.detail = entry.toolUseResult
-        event.result_offset, event.ended_at = offset, _ms(entry.timestamp)
-        event.status, event.words = outcome_of(event, bool(block.is_error))
-        event = clean_event(event)
-        self._done.add(tool_use_id)
-        yield event
-        yield from self._decision(entry, event, offset, index)
-
-    def _called(self, tool_use_id: str) -> ToolEvent | None:
-        """The call a result belongs to, read again from its line when it was fed to another reader."""
-        call = self._at.open.pop(tool_use_id, None)
-        event = self._inputs.pop(tool_use_id, None)
-        if call is None or event is not None:
-            return event if call is not None else None
-        for entry in entries_at(self._source, call.offset):
-            for index, block in iter_blocks(entry.message, "tool_use"):
-                if block.id == tool_use_id:
-                    return call_event(entry, block, call.offset, index)
-        return None
-
-    def _decision(self, entry: Entry, event: ToolEvent, offset: int, index: int) -> Iterator[Item]:
-        """What the user decided by a tool result: answers, approvals, refusals."""
-        kind, text = _decided(event)
-        if kind is not None:
-            yield Message(self._key(entry, offset, index), offset, index, "user", kind, text, _ms(entry.timestamp))
+                yield from self._tools.call(entry, block, offset, index)
 
     # -- the rest ------------------------------------------------------------------------------------------
 
@@ -421,12 +364,12 @@ class ClaudeCodeReader:
         if entry.subtype == "compact_boundary":
             meta = entry.compactMetadata
             yield Boundary(
-                self._key(entry, offset, 0),
+                key_of(entry, offset, 0),
                 offset,
                 0,
-                _text(meta.trigger) if meta else "",
-                _number(meta.preTokens) if meta else None,
-                _ms(entry.timestamp),
+                text_of(meta.trigger) if meta else "",
+                count_of(meta.preTokens) if meta else None,
+                ms_of(entry.timestamp),
             )
 
     def _title(self, entry: Entry, offset: int) -> Iterator[Item]:
@@ -456,7 +399,7 @@ class ClaudeCodeReader:
             usage.cache_read_input_tokens,
             usage.output_tokens,
         )
-        total = sum(_number(part) or 0 for part in parts)
+        total = sum(count_of(part) or 0 for part in parts)
         if total > 0:
             self._at.context_tokens = total
 
@@ -464,118 +407,6 @@ class ClaudeCodeReader:
     def context_tokens(self) -> int:
         """Tokens in the context by the last main-line usage; 0 when no answer stated any."""
         return self._at.context_tokens
-
-    # -- subagents -----------------------------------------------------------------------------------------
-
-    def _progress(self, entry: Entry, offset: int) -> Iterator[Item]:
-        """Old clients copy a subagent's conversation into progress lines; only its changes to files matter."""
-        data = entry.data
-        if data is None or data.type != "agent_progress":
-            return
-        raw = bytes(data.message)
-        if b'"file_path"' not in raw and b'"notebook_path"' not in raw and b'"tool_result"' not in raw:
-            return
-        for _, inner in decode(raw, offset) or ():
-            inner.cwd = inner.cwd or entry.cwd
-            yield from self._subagent(inner, offset, _text(data.agentId) or "subagent")
-
-    def _subagent(self, entry: Entry, offset: int, agent: str) -> Iterator[Item]:
-        if self._at.private:
-            return
-        if entry.type == "assistant":
-            for index, block in iter_blocks(entry.message, "tool_use"):
-                event = call_event(entry, block, offset, index)
-                if event is None or event.name not in _CHANGES or event.tool_use_id in self._done:
-                    continue
-                event.agent_id = agent
-                self._at.open.setdefault(event.tool_use_id, OpenCall(offset, index))
-                self._inputs[event.tool_use_id] = event
-        elif entry.type == "user":
-            for _, block in iter_blocks(entry.message, "tool_result"):
-                yield from self._subagent_result(entry, block, offset, agent)
-
-    def _subagent_result(self, entry: Entry, block: Block, offset: int, agent: str) -> Iterator[Item]:
-        if not isinstance(block.tool_use_id, str) or block.tool_use_id not in self._at.open:
-            return
-        event = self._called(block.tool_use_id)
-        if event is None:
-            return
-        event.agent_id = event.agent_id or agent
-        event.result, event.detail = result_text(block.content), entry.toolUseResult
-        event.result_offset, event.ended_at = offset, _ms(entry.timestamp)
-        event.status, event.words = outcome_of(event, bool(block.is_error))
-        self._done.add(event.tool_use_id)
-        yield clean_event(event)
-
-    # -- helpers -------------------------------------------------------------------------------------------
-
-    def _key(self, entry: Entry, offset: int, index: int) -> str:
-        """A line's uuid and the block's place; a line without uuid goes by its offset."""
-        if isinstance(entry.uuid, str) and entry.uuid:
-            return f"{entry.uuid}#{index}" if index else entry.uuid
-        return f"@{offset}#{index}" if index else f"@{offset}"
-
-
-_CHANGES = frozenset({"Edit", "MultiEdit", "Write", "NotebookEdit"})
-
-
-def call_event(entry: Entry, block: Block, offset: int, index: int) -> ToolEvent | None:
-    """A tool_use block as an open event; ``None`` when it has no id or name."""
-    if not isinstance(block.id, str) or not isinstance(block.name, str):
-        return None
-    return ToolEvent(
-        tool_use_id=block.id,
-        name=block.name,
-        offset=offset,
-        index=index,
-        input=block.input if isinstance(block.input, dict) else {},
-        at=_ms(entry.timestamp),
-        cwd=_text(entry.cwd),
-    )
-
-
-def _spoken(event: ToolEvent) -> tuple[MessageKind, str] | None:
-    """The part of a call that is conversation: a plan offered, a question asked."""
-    if event.name == "ExitPlanMode" and (plan := clean(plan_of(event))).strip():
-        return "plan", plan
-    if event.name == "AskUserQuestion" and (question := clean(question_of(event))).strip():
-        return "question", question
-    return None
-
-
-def _decided(event: ToolEvent) -> tuple[MessageKind | None, str]:
-    if event.status == "denied":
-        if event.words.strip():
-            return "refusal", event.words
-        return ("refusal", "(plan refused)") if event.name == "ExitPlanMode" else (None, "")
-    if event.status != "ok":
-        return None, ""
-    if event.name == "ExitPlanMode":
-        return "approval", "(plan approved)"
-    if event.name == "AskUserQuestion":
-        answers = clean(answers_of(event))
-        return ("answer", answers) if answers.strip() else (None, "")
-    return None, ""
-
-
-def _ms(timestamp: Any) -> int | None:
-    """An ISO timestamp as milliseconds since the epoch."""
-    if not isinstance(timestamp, str) or len(timestamp) < 10:
-        return None
-    try:
-        when = datetime.fromisoformat(timestamp)
-        return int((when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp() * 1000)
-    except (ValueError, OverflowError, OSError):
-        return None
-
-
-def _number(value: Any) -> int | None:
-    """A count of tokens as one can be; what no database would hold is none."""
-    return value if isinstance(value, int) and 0 <= value < 1 << 50 else None
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else ""
 
 
 def _joined(content: Any) -> str:

@@ -44,6 +44,9 @@ class State(Struct):
     abandoned: list[Abandoned] = field(default_factory=list)
     #: Offset of the line of the last ``!`` command whose output has not come.
     bash: int = -1
+    #: Digest of the last plan in words, and the key of its message while it is only a draft in a file.
+    plan_digest: str = ""
+    plan_draft: str = ""
     facts: dict[str, str] = field(default_factory=dict)
     context_tokens: int = 0
 
