@@ -39,10 +39,7 @@ def test_64_hooks_at_once_start_exactly_one_worker_and_lose_nothing(place: Place
 
 
 def test_hooks_that_must_answer_wait_for_the_one_worker(place: Place) -> None:
-    hooks = [
-        place.hook_process("SessionStart", place.payload(source="compact", session_id=f"s-{n}"))
-        for n in range(8)
-    ]
+    hooks = [place.hook_process("SessionStart", place.payload(source="compact", session_id=f"s-{n}")) for n in range(8)]
     for child in hooks:
         assert child.wait(LONG) == 0
     assert len(place.log("started")) == 1
@@ -73,7 +70,7 @@ def test_an_event_whose_worker_dies_while_answering_is_taken_by_the_next(place: 
 
 @pytest.mark.parametrize("moment", range(6))
 def test_a_worker_killed_on_its_way_up_does_not_stop_the_next(place: Place, moment: int) -> None:
-    """The moments lie between the first sign of the worker and its readiness; the exact one does not matter."""
+    """The moments lie between the worker's first sign and its readiness; the exact one does not matter."""
     place.hook("Stop")
     signs = [
         place.home.start_lock.exists,
@@ -185,17 +182,13 @@ def test_the_last_resort_is_what_a_child_process_says(place: Place, monkeypatch:
 
 
 def test_a_last_resort_that_fails_says_nothing(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        sys, "executable", interpreter(place.root / "python", "echo half a handoff; exit 1\n")
-    )
+    monkeypatch.setattr(sys, "executable", interpreter(place.root / "python", "echo half a handoff; exit 1\n"))
     assert resort(place) == b""
 
 
 def test_a_last_resort_that_takes_too_long_is_ended(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     place.data.mkdir()
-    hangs = interpreter(
-        place.root / "python", 'echo $$ > "$CLAUDE_MEM_DATA_DIR/pid"; echo half; exec sleep 600\n'
-    )
+    hangs = interpreter(place.root / "python", 'echo $$ > "$CLAUDE_MEM_DATA_DIR/pid"; echo half; exec sleep 600\n')
     monkeypatch.setattr(sys, "executable", hangs)
     assert resort(place, 1.0) == b""
     pid = int((place.data / "pid").read_text())

@@ -16,12 +16,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from endless_mode.hook.slow import listens
 from endless_mode.home import Home
+from endless_mode.hook.slow import listens
 from endless_mode.worker.client import WorkerClient
 
 HERE = Path(__file__).parent
-HOOK = HERE.parents[1] / "src/endless_mode/hook/hook.py"
+HOOK = HERE.parents[1] / "src/endless_mode/hook/run.py"
 LONG = 30.0
 
 
@@ -73,14 +73,12 @@ class Place:
     def command(self, event: str, *arguments: str) -> list[str]:
         return [sys.executable, "-I", "-S", str(HOOK), "claude-code", event, *arguments]
 
-    def hook(
-        self, event: str, payload: bytes | None = None, **options: Any
-    ) -> subprocess.CompletedProcess[bytes]:
+    def hook(self, event: str, payload: bytes | None = None, **options: Any) -> subprocess.CompletedProcess[bytes]:
         given = self.payload(event) if payload is None else payload
         environ = {**self.environ, **options.pop("environ", {})}
         return subprocess.run(
             self.command(event, *options.pop("arguments", ())),
-            input=given, capture_output=True, timeout=60, env=environ, **options,
+            input=given, capture_output=True, timeout=60, check=False, env=environ, **options,
         )  # fmt: skip
 
     def hook_process(self, event: str, payload: bytes | None = None) -> subprocess.Popen[bytes]:

@@ -1,8 +1,9 @@
 """A worker whose service writes down what it is given and does what a prompt tells it.
 
-Run as ``python recording.py [--h11] <arguments of the worker>``. Prompts it obeys: ``say:<text>`` answers the text,
-``hold:<name>`` makes ``<name>.held`` in the home and answers ``released`` once ``<name>`` exists, ``fail:<text>``
-raises. A file ``live`` in the home makes a session live; ``refuse-start`` makes the start fail.
+Run as ``python recording.py [--h11] <arguments of the worker>``. Prompts it obeys: ``say:<text>`` answers the
+text, ``hold:<name>`` makes ``<name>.held`` in the home and answers ``released`` once ``<name>`` exists,
+``fail:<text>`` raises. A file ``live`` in the home makes a session live; ``refuse-start`` in the data directory
+makes the start fail.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from endless_mode.errors import EndlessError, WorkerError
 from endless_mode.worker import client as client_module
 from endless_mode.worker.client import ensure_worker
 from endless_mode.worker.messages import RenderRequest, SealRequest, newer
-from tests.worker.parts import LONG, Place, eventually
+from tests.worker.parts import LONG, Place
 
 
 def test_a_worker_is_started_once_and_then_used(place: Place) -> None:
@@ -69,8 +69,14 @@ def test_a_home_that_cannot_be_is_an_error(place: Place) -> None:
 
 @pytest.mark.parametrize(
     ("theirs", "ours", "later"),
-    [("0.2.0", "0.1.9", True), ("0.10.0", "0.9.0", True), ("0.1.0", "0.1.0", False), ("0.0.9", "0.1.0", False),
-     ("", "0.1.0", False), ("x.y", "0.1.0", False)],
-)  # fmt: skip
+    [
+        ("0.2.0", "0.1.9", True),
+        ("0.10.0", "0.9.0", True),
+        ("0.1.0", "0.1.0", False),
+        ("0.0.9", "0.1.0", False),
+        ("", "0.1.0", False),
+        ("x.y", "0.1.0", False),
+    ],
+)
 def test_versions_are_compared_by_number(theirs: str, ours: str, later: bool) -> None:
     assert newer(theirs, ours) is later

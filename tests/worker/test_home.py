@@ -16,9 +16,9 @@ from endless_mode.home import Home, find_home
 from endless_mode.hook import hook
 from tests.worker.parts import HOOK, LONG
 
-SEGMENT = st.text(
-    st.characters(exclude_categories=["Cs"], exclude_characters="/\0"), min_size=1, max_size=60
-).filter(lambda name: name not in (".", ".."))
+SEGMENT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="/\0"), min_size=1, max_size=60).filter(
+    lambda name: name not in (".", "..")
+)
 PATHS = st.lists(SEGMENT, min_size=1, max_size=6).map(lambda parts: "/" + "/".join(parts))
 
 
@@ -51,7 +51,7 @@ def test_the_hook_process_computes_what_the_package_computes(tmp_path: Path, len
         "exec(compile(open(sys.argv[1], 'rb').read(), sys.argv[1], 'exec'), g); e = posix.environ;"
         "posix.write(1, g['socket_path'](g['home_dir'](g['data_dir'](e)), e))"
     )
-    command = [sys.executable, "-I", "-S", "-c", program, str(HOOK)]
+    command = [sys.executable, "-I", "-S", "-c", program, str(HOOK.with_name("hook.py"))]
     said = subprocess.run(command, env=environ, capture_output=True, timeout=LONG, check=True).stdout
     assert said == os.fsencode(find_home({os.fsencode(k): os.fsencode(v) for k, v in environ.items()}).socket)
 

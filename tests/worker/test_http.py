@@ -24,8 +24,8 @@ def served(place: Place, request: pytest.FixtureRequest) -> Iterator[Place]:
 
 
 def call(place: Place, method: str, path: str, body: bytes = b"", extra: str = "") -> tuple[int, Any]:
-    head = f"{method} {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: {len(body)}\r\n{extra}\r\n"
-    answer = place.exchange(head.encode() + body)
+    head = f"{method} {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: {len(body)}\r\n"
+    answer = place.exchange(f"{head}{extra}\r\n".encode() + body)
     top, _, content = answer.partition(b"\r\n\r\n")
     return int(top[9:12]), json.loads(content) if content[:1] in b"{[" and content else content
 
@@ -164,9 +164,7 @@ def test_200_stalled_connections_hold_nobody_up(served: Place) -> None:
     stalled: list[socket.socket] = []
     for n in range(200):
         sock = served.connect()
-        sock.sendall(
-            (b"", b"POST /ho", b"POST /hooks/claude-code/Stop HTTP/1.1\r\nContent-Length: 99\r\n\r\n{")[n % 3]
-        )
+        sock.sendall((b"", b"POST /ho", b"POST /hooks/claude-code/Stop HTTP/1.1\r\nContent-Length: 99\r\n\r\n{")[n % 3])
         stalled.append(sock)
     answers = [served.hook("Stop", served.payload("Stop", f"say:{n}")).stdout for n in range(5)]
     assert answers == [b"%d" % n for n in range(5)]

@@ -20,7 +20,7 @@ def test_a_second_worker_leaves_at_once(place: Place) -> None:
     place.worker()
     again = subprocess.run(
         [sys.executable, "-I", "-m", "endless_mode.worker", "--foreground"],
-        env=place.environ, timeout=LONG, capture_output=True,
+        env=place.environ, timeout=LONG, capture_output=True, check=False,
     )  # fmt: skip
     assert again.returncode == 3
     assert place.hook("Stop", place.payload("Stop", "say:still")).stdout == b"still"
@@ -32,9 +32,7 @@ def test_a_worker_waits_for_one_that_is_ending(place: Place) -> None:
     eventually((place.home.root / "door.held").exists)
     first.send_signal(signal.SIGTERM)
     eventually(lambda: not place.home.socket.exists())
-    second = subprocess.Popen(
-        [sys.executable, "-I", str(HERE / "recording.py"), "--foreground"], env=place.environ
-    )
+    second = subprocess.Popen([sys.executable, "-I", str(HERE / "recording.py"), "--foreground"], env=place.environ)
     place.children.append(second)
     assert first.poll() is None and second.poll() is None
     (place.home.root / "door").touch()
@@ -158,9 +156,7 @@ def test_no_event_is_lost_to_a_worker_that_ends_for_idleness(place: Place) -> No
 def test_a_connection_that_came_before_the_end_is_still_served(place: Place) -> None:
     worker = place.worker()
     body = place.payload("Stop", "say:made it")
-    head = (
-        b"POST /hooks/claude-code/Stop HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: %d\r\n\r\n"
-    )
+    head = b"POST /hooks/claude-code/Stop HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: %d\r\n\r\n"
     with place.connect() as early:
         worker.send_signal(signal.SIGTERM)
         eventually(lambda: not place.home.socket.exists())
@@ -212,7 +208,7 @@ def test_the_worker_of_a_hook_is_a_daemon(place: Place) -> None:
 
 def test_a_worker_started_by_hand_leaves_the_terminal(place: Place) -> None:
     command = [sys.executable, "-I", "-m", "endless_mode.worker"]
-    done = subprocess.run(command, env=place.environ, timeout=LONG, process_group=0, capture_output=True)
+    done = subprocess.run(command, env=place.environ, timeout=LONG, process_group=0, check=False)
     assert done.returncode == 0
     eventually(place.listening)
     assert os.getsid(place.worker_pid()) != os.getsid(0)

@@ -42,17 +42,13 @@ def test_old_entries_make_room(tmp_path: Path) -> None:
     files = sorted(tmp_path.iterdir())
     assert [path.name for path in files] == ["w.log", *(f"w.log.{n}" for n in range(1, KEPT + 1))]
     counts = [
-        json.loads(line)["count"]
-        for path in [*reversed(files[1:]), files[0]]
-        for line in path.read_text().splitlines()
+        json.loads(line)["count"] for path in [*reversed(files[1:]), files[0]] for line in path.read_text().splitlines()
     ]
     assert counts == list(range(counts[0], 200))
     assert all(path.stat().st_size < 1200 and path.stat().st_mode & 0o777 == 0o600 for path in files)
 
 
-@pytest.mark.parametrize(
-    ("level", "written"), [("debug", 4), ("info", 3), ("warning", 2), ("error", 1), ("?", 3)]
-)
+@pytest.mark.parametrize(("level", "written"), [("debug", 4), ("info", 3), ("warning", 2), ("error", 1), ("?", 3)])
 def test_the_level_decides_what_is_written(tmp_path: Path, level: str, written: int) -> None:
     log = Log(tmp_path / "w.log", level)
     for name in ("debug", "info", "warning", "error"):

@@ -40,9 +40,19 @@ def test_a_link_out_of_the_root_is_refused(root: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["", "relative.jsonl", "/etc/passwd", "/etc/x.jsonl", "{root}", "{root}/x.json", "{root}-x/s.jsonl",
-             "{root}/a\0.jsonl", "{root}/.jsonl"],
-)  # fmt: skip
+    "path",
+    [
+        "",
+        "relative.jsonl",
+        "/etc/passwd",
+        "/etc/x.jsonl",
+        "{root}",
+        "{root}/x.json",
+        "{root}-x/s.jsonl",
+        "{root}/a\0.jsonl",
+        "{root}/.jsonl",
+    ],
+)
 def test_anything_else_is_refused(root: Path, path: str) -> None:
     with pytest.raises(BadRequest) as caught:
         check_transcript(path.format(root=root), [root])

@@ -25,9 +25,7 @@ def test_every_default_is_a_value_its_setting_takes() -> None:
 
 
 def test_the_environment_beats_the_file_and_the_file_the_default(home: Home) -> None:
-    home.settings.write_text(
-        '{"CLAUDE_MEM_ENDLESS_PLAN_TOKENS": "1000", "CLAUDE_MEM_ENDLESS_RESUME": "never"}'
-    )
+    home.settings.write_text('{"CLAUDE_MEM_ENDLESS_PLAN_TOKENS": "1000", "CLAUDE_MEM_ENDLESS_RESUME": "never"}')
     settings = load(home, {"CLAUDE_MEM_ENDLESS_PLAN_TOKENS": "2000"})
     assert (settings.plan_tokens, settings.resume, settings.seal_timeout_ms) == (2000, "never", 20_000)
     sources = [settings.get(name).source for name in ("PLAN_TOKENS", "RESUME", "TIMELINE")]

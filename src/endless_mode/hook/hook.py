@@ -1,8 +1,9 @@
 """The hook process: stdin to the worker, the worker's answer to stdout, always exit 0.
 
-Run as ``"<interpreter>" -I -S hook.py <client> <Event> [<data dir>]``. The client waits for this process,
-so it imports only what the interpreter has loaded anyway plus ``_socket``, and it neither parses nor
-builds JSON. What is needed when no worker answers lives in ``slow.py``, loaded on demand.
+Run as ``"<interpreter>" -I -S run.py <client> <Event> [<data dir>]``; this file itself does the same, slower by
+its compilation. The client waits for this process, so it imports only what the interpreter has loaded anyway
+plus ``_socket``, and it neither parses nor builds JSON. What is needed when no worker answers lives in
+``slow.py``, loaded on demand.
 
 One deadline per event holds for everything: an interval timer whose handler leaves with exit code 0, or,
 for an event that must be answered, raises :class:`Late` early enough for a last resort. The timer repeats,

@@ -12,6 +12,8 @@ import importlib.util
 import os
 import sys
 
+import msgspec
+
 from endless_mode.errors import BadRequest
 from endless_mode.home import find_home
 from endless_mode.names import is_session_id
@@ -29,9 +31,10 @@ def checked(client: str, body: bytes) -> HookInput:
         raise BadRequest("bad_session_id", "The session id is no safe file name.", "")
     root = client_root(client, os.environ.get("CLAUDE_CONFIG_DIR", ""), os.environ.get("HOME", ""))
     roots = [*load(find_home()).extra_roots, *([root] if root else [])]
-    if payload.transcript_path:
-        check_transcript(payload.transcript_path, roots)
-    return payload
+    if not payload.transcript_path:
+        return payload
+    path = check_transcript(payload.transcript_path, roots)
+    return msgspec.structs.replace(payload, transcript_path=str(path))
 
 
 def main(argv: list[str]) -> int:
