@@ -29,8 +29,9 @@ CARRIED = (
 _SMALL = 64 << 20
 
 
-def open_or_recover(path: Path, suspect: Path) -> tuple[Store, bool]:
+def open_or_recover(path: Path, suspect: Path, patience: float = 0.0) -> tuple[Store, bool]:
     """Open the database; a damaged one is quarantined first. ``suspect`` is a file that says: look closely.
+    ``patience`` is how many seconds to wait for a command that holds the writer's lock for a moment.
 
     Returns the store and whether it was made anew.
 
@@ -41,14 +42,14 @@ def open_or_recover(path: Path, suspect: Path) -> tuple[Store, bool]:
     damaged = path.exists() and not _sound(path, thorough=suspect.exists())
     if not damaged:
         try:
-            return Store.open(path), False
+            return Store.open(path, patience), False
         except StoreBusy:
             raise
         except StoreError:
             if not path.exists() or not _is_damage(path):
                 raise
     aside = quarantine(path)
-    store = Store.open(path)
+    store = Store.open(path, patience)
     if aside is not None:
         store.write(lambda db: carry_over(aside, db))
     suspect.unlink(missing_ok=True)

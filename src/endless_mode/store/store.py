@@ -13,6 +13,7 @@ import os
 import queue
 import sqlite3
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from pathlib import Path
@@ -22,7 +23,7 @@ from endless_mode.errors import EndlessError
 from endless_mode.store.migrations import migrate
 
 T = TypeVar("T")
-Work = tuple[Callable[[sqlite3.Connection], Any], "Future[Any]"]
+Work = tuple[Callable[[sqlite3.Connection], Any], "Future[Any]", bool]
 
 _BUSY_MS = 5_000
 
@@ -57,14 +58,14 @@ class Store:
         self._thread.start()
 
     @classmethod
-    def open(cls, path: Path) -> Store:
-        """Open or create the database at ``path`` as its one writer.
+    def open(cls, path: Path, patience: float = 0.0) -> Store:
+        """Open or create the database at ``path`` as its one writer, after up to ``patience`` seconds of waiting for another.
 
         Raises:
             StoreBusy: another process holds the writer's lock.
             StoreError: the file cannot be opened or is no usable database.
         """
-        lock = _take_lock(path)
+        lock = _take_lock(path, patience)
         try:
             db = _connect(path)
             migrate(db)
@@ -93,7 +94,15 @@ class Store:
         if self._closed:
             raise StoreError("store_closed", "The store is closed.")
         future: Future[T] = Future()
-        self._work.put((fn, future))
+        self._work.put((fn, future, False))
+        return future.result()
+
+    def alone(self, fn: Callable[[sqlite3.Connection], T]) -> T:
+        """Run ``fn`` on the writer thread outside of any transaction (for ``VACUUM``, checkpoints); others wait."""
+        if self._closed:
+            raise StoreError("store_closed", "The store is closed.")
+        future: Future[T] = Future()
+        self._work.put((fn, future, True))
         return future.result()
 
     def read(self, fn: Callable[[sqlite3.Connection], T]) -> T:
@@ -140,7 +149,7 @@ class Store:
         while (first := self._work.get()) is not None:
             batch = [first]
             stop = False
-            while len(batch) < 64:
+            while len(batch) < 64 and not batch[-1][2]:
                 try:
                     more = self._work.get_nowait()
                 except queue.Empty:
@@ -149,7 +158,11 @@ class Store:
                     stop = True
                     break
                 batch.append(more)
-            self._commit(batch)
+            last = batch.pop() if batch[-1][2] else None
+            if batch:
+                self._commit(batch)
+            if last is not None:
+                _run_alone(self._db, last)
             if stop:
                 return
 
@@ -158,7 +171,7 @@ class Store:
         db, done = self._db, []
         try:
             db.execute("BEGIN IMMEDIATE")
-            for fn, future in batch:
+            for fn, future, _ in batch:
                 db.execute("SAVEPOINT work")
                 try:
                     value = fn(db)
@@ -173,12 +186,22 @@ class Store:
         except BaseException as error:
             if db.in_transaction:
                 db.execute("ROLLBACK")
-            for _, future in batch:
+            for _, future, _ in batch:
                 if not future.done():
                     future.set_exception(error)
         else:
             for future, value in done:
                 future.set_result(value)
+
+
+def _run_alone(db: sqlite3.Connection, work: Work) -> None:
+    fn, future, _ = work
+    try:
+        future.set_result(fn(db))
+    except BaseException as error:
+        if db.in_transaction:
+            db.execute("ROLLBACK")
+        future.set_exception(error)
 
 
 def open_reader(path: Path) -> sqlite3.Connection:
@@ -206,10 +229,18 @@ def _connect(path: Path) -> sqlite3.Connection:
     return db
 
 
-def _take_lock(path: Path) -> int:
+def _take_lock(path: Path, patience: float) -> int:
     lock = os.open(f"{path}.writer", os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW, 0o600)
+    until = time.monotonic() + patience
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        while True:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() >= until:
+                    raise
+                time.sleep(0.02)
     except OSError as error:
         os.close(lock)
         raise StoreBusy(
