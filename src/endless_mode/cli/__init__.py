@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import keyword
 import os
 import sys
 from collections.abc import Sequence
@@ -12,15 +13,23 @@ from endless_mode import __version__
 from endless_mode.cli.output import report
 from endless_mode.errors import EndlessError
 
-#: Command → what it is for. The module of the same name in this package has ``arguments`` and ``run``.
+#: Command → what it is for. The module of the same name in this package (a keyword gets ``_`` behind it) has ``arguments`` and ``run``.
 COMMANDS = {
     "install": "put the hooks into the client's settings",
     "uninstall": "take the hooks out of the client's settings again",
+    "status": "say whether it is on and what happened at the last compactions",
+    "doctor": "look for what keeps it from working",
+    "worker": "start, stop or look at the background worker",
+    "config": "read and write settings",
     "bottle": "render a session's bottle",
     "handoff": "print the handoff a session would get after a compaction",
     "sessions": "list the sessions that are known",
     "show": "print what stands behind an observation id",
     "rebuild": "read the transcripts again; ids stay as they are",
+    "import": "read past sessions into the store",
+    "search": "find what was said and done",
+    "resume": "go on with a session in a fresh context",
+    "forget": "remove sessions or texts for good",
 }
 
 
@@ -57,6 +66,6 @@ def _add_command(parser: argparse.ArgumentParser, words: list[str]) -> None:
     for name, about in COMMANDS.items():
         command = commands.add_parser(name, help=about, description=about[0].upper() + about[1:] + ".")
         if name == called:
-            module = importlib.import_module(f"endless_mode.cli.{name}")
+            module = importlib.import_module(f"endless_mode.cli.{name}{'_' * keyword.iskeyword(name)}")
             module.arguments(command)
             command.set_defaults(run=module.run)

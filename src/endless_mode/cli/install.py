@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 
 from endless_mode.cli.output import emit, say, write_text
 from endless_mode.errors import EndlessError
@@ -11,10 +12,12 @@ from endless_mode.errors import EndlessError
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Add this command's arguments."""
-    parser.add_argument(
-        "--project", action="store_true", help="for this directory only (./.claude/settings.local.json)"
-    )
+    parser.add_argument("--project", action="store_true", help="this directory only: ./.claude/settings.local.json")
+    parser.add_argument("--rules-only", action="store_true", help="only the permission rules (beside the plugin)")
     parser.add_argument("--dry-run", action="store_true", help="print the settings as they would be, write nothing")
+    parser.add_argument(
+        "--programs", action="store_true", help="print the interpreter and the hook file, write nothing"
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON document")
 
 
@@ -23,9 +26,14 @@ def run(given: argparse.Namespace) -> int:
     refuse_windows()
     from endless_mode.home import find_home
     from endless_mode.install.apply import install_into, settings_path
+    from endless_mode.install.entries import hook_file
 
+    if given.programs:
+        write_text(f"{sys.executable}\n{hook_file()}\n")
+        return 0
     home = find_home()
-    outcome = install_into(home, settings_path(given.project), dry_run=given.dry_run)
+    place = settings_path(given.project)
+    outcome = install_into(home, place, dry_run=given.dry_run, rules_only=given.rules_only)
     if given.json:
         emit(
             {
@@ -39,9 +47,8 @@ def run(given: argparse.Namespace) -> int:
         )
     elif outcome.text is not None:
         write_text(outcome.text)
-        say(
-            f"{outcome.settings} would {'be changed as above' if outcome.changed else 'stay as it is'}; nothing was written."
-        )
+        would = "be changed as above" if outcome.changed else "stay as it is"
+        say(f"{outcome.settings} would {would}; nothing was written.")
     elif outcome.changed:
         say(f"Installed into {outcome.settings}.")
         if outcome.backup:

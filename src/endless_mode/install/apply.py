@@ -39,7 +39,7 @@ def settings_path(project: bool) -> Path:
     return Path(os.environ.get("CLAUDE_CONFIG_DIR") or Path.home() / ".claude") / "settings.json"
 
 
-def install_into(home: Home, place: Path, *, dry_run: bool = False) -> Outcome:
+def install_into(home: Home, place: Path, *, dry_run: bool = False, rules_only: bool = False) -> Outcome:
     """Put our hooks and rules into a settings file and note it in the home.
 
     Raises:
@@ -52,7 +52,7 @@ def install_into(home: Home, place: Path, *, dry_run: bool = False) -> Outcome:
     trace = known.settings.get(str(now.path))
     if now.text is None:
         trace = None
-    after, made = install(before, str(place), hook_entries(_pinned(home)), rules(home), trace)
+    after, made = install(before, str(place), {} if rules_only else hook_entries(_pinned(home)), rules(home), trace)
     outcome = Outcome(str(now.path), after != now.text, text=after if dry_run else None)
     if dry_run:
         return outcome
@@ -65,6 +65,8 @@ def install_into(home: Home, place: Path, *, dry_run: bool = False) -> Outcome:
         saved = file.backup(now)
         outcome.backup = str(saved) if saved else None
         file.replace(now, after)
+    if not known.settings:
+        (home.root / "installed").unlink(missing_ok=True)  # a home of an earlier install: what came between is not ours
     installed_at(home)
     known.version, known.interpreter, known.hook = __version__, sys.executable, str(hook_file())
     known.at = known.at or int(time.time() * 1000)
