@@ -44,7 +44,13 @@ class Batch:
     """One session's items of one stretch. ``flush`` must run inside the transaction that moves the cursor."""
 
     def __init__(
-        self, db: sqlite3.Connection, session: int, gen: int, digester: Digester, observer: InlineObserver | None
+        self,
+        db: sqlite3.Connection,
+        session: int,
+        gen: int,
+        digester: Digester,
+        observer: InlineObserver | None,
+        cwd: str = "",
     ) -> None:
         self._db = db
         self._session = session
@@ -60,7 +66,7 @@ class Batch:
         self._forgotten = {key for (key,) in db.execute("SELECT key FROM forgotten WHERE session IN ('', ?)", (self._content_id(),))}
         self.first_at: int | None = None
         self.last_at: int | None = None
-        self.cwd = ""
+        self.cwd = cwd
 
     def _content_id(self) -> str:
         row = self._db.execute("SELECT content_session_id FROM sessions WHERE id = ?", (self._session,)).fetchone()
@@ -85,13 +91,15 @@ class Batch:
             case Message():
                 if item.key not in self._messages:
                     self._messages[item.key] = item
-                    if item.kind in TURNS:
+                    if item.role == "user" and item.kind in TURNS:
                         self.prompts += 1
                 self._saw(item.at)
             case ToolEvent():
                 self._event(item)
             case Fact():
                 self.facts[item.name] = item.value
+                if item.name == "cwd":
+                    self.cwd = item.value
             case Boundary():
                 self._db.execute(_BOUNDARY, (self._session, item.key, self._gen, item.offset, item.index,
                                              item.trigger, item.pre_tokens, item.at))
@@ -132,8 +140,8 @@ class Batch:
         if held is not None:
             event.offset, event.index, event.at = held.offset, held.index, held.at
         self._events[event.tool_use_id] = event
-        self._prompt_of.setdefault(event.tool_use_id, self.prompts)
         if event.status != "open":
+            self._prompt_of[event.tool_use_id] = self.prompts
             self._completed[event.tool_use_id] = None
             self._saw(event.ended_at)
 
@@ -141,6 +149,7 @@ class Batch:
         known = self._known_events(list(self._events))
         digests = {key: self._digester(event) for key, event in self._events.items()}
         ids: dict[str, int] = {}
+        fresh: list[tuple[object, ...]] = []
         for key, event in self._events.items():
             row = known.get(key)
             if row is None:
@@ -149,10 +158,12 @@ class Batch:
                 self._update_event(row[0], event, digests[key], fresh=row[1] < self._gen)
                 ids[key] = row[0]
         if self._observer is not None:
-            rows = [
-                self._observation_row(ids[key], self._events[key], digests[key]) for key in self._completed if key in ids
-            ]
-            self._db.executemany(OBSERVATION, rows)
+            for key in self._completed:
+                if key in ids:
+                    row = self._observation_row(ids[key], self._events[key], digests[key])
+                    if key not in known or not observe_again(self._db, row):
+                        fresh.append(row)
+            self._db.executemany(OBSERVATION, fresh)
         self._events.clear()
         self._completed.clear()
         self._prompt_of.clear()
@@ -172,7 +183,7 @@ class Batch:
     def _insert_event(self, event: ToolEvent, digest: Digest) -> int:
         cursor = self._db.execute(_EVENT, (
             self._session, event.tool_use_id, self._gen, event.offset, event.index, event.name, event.status,
-            self._state_of(event), _json.encode(digest).decode(), event.at, event.ended_at, event.result_offset,
+            self._state_of(event), self._kept(digest), event.at, event.ended_at, event.result_offset,
             event.agent_id, digest.task_id,
         ))
         assert cursor.lastrowid is not None
@@ -180,12 +191,18 @@ class Batch:
 
     def _update_event(self, row: int, event: ToolEvent, digest: Digest, fresh: bool) -> None:
         self._db.execute(_EVENT_DONE, (
-            event.status, self._state_of(event), _json.encode(digest).decode(), event.ended_at, event.result_offset,
+            event.status, self._state_of(event), self._kept(digest), event.ended_at, event.result_offset,
             digest.task_id, self._gen, row,
         ))
         if fresh:
             self._db.execute("UPDATE tool_events SET offset = ?, idx = ?, at = ?, rewound = '' WHERE id = ?",
                              (event.offset, event.index, event.at, row))
+
+    def _kept(self, digest: Digest) -> str:
+        """The digest as JSON; without its excerpt once an observation's narrative holds it."""
+        if self._observer is not None and digest.excerpt:
+            digest = msgspec.structs.replace(digest, excerpt="")
+        return _json.encode(digest).decode()
 
     def _state_of(self, event: ToolEvent) -> str:
         if event.status == "open":
@@ -216,11 +233,12 @@ class Batch:
         digest.outcome = " ".join(first.split())[:400]
         digest.excerpt = (report.summary + "\n" + report.result).strip()[:4000]
         self._db.execute("UPDATE tool_events SET digest = ?, status = ?, ended_at = ? WHERE id = ?",
-                         (_json.encode(digest).decode(), digest.status, report.at, row[0]))
+                         (self._kept(digest), digest.status, report.at, row[0]))
         if self._observer is not None:
             observation = self._observer.observe(digest, self.cwd)
-            self._db.execute(OBSERVATION, observation_row(self._session, self._observer.name, row[0], observation,
-                                                           self.prompts, row[2], report.at))
+            made = observation_row(self._session, self._observer.name, row[0], observation, self.prompts, row[2], report.at)
+            if not observe_again(self._db, made):
+                self._db.execute(OBSERVATION, made)
 
     def _branch(self, branch: Branch) -> None:
         mark, old = ("", branch.key) if branch.live else (branch.key, "")
@@ -262,6 +280,14 @@ def observation_row(
     )
 
 
+def observe_again(db: sqlite3.Connection, row: tuple[object, ...]) -> bool:
+    """Write an observation over the one that is there, under its id; False when there is none.
+
+    No upsert: a conflict would still use up an id, and ids are to depend on the transcript alone.
+    """
+    return db.execute(_OBSERVATION_AGAIN, row).rowcount > 0
+
+
 _MESSAGE = """
 INSERT INTO messages (session_id, key, gen, offset, idx, role, kind, text, at, message_id)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
@@ -281,10 +307,10 @@ OBSERVATION = """
 INSERT INTO observations (session_id, source, event_id, ordinal, type, title, subtitle, narrative, facts, concepts,
   files_read, files_modified, run, prompt_number, first_at, last_at)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-ON CONFLICT (event_id, source, ordinal) DO UPDATE SET type = excluded.type, title = excluded.title,
-  subtitle = excluded.subtitle, narrative = excluded.narrative, facts = excluded.facts, concepts = excluded.concepts,
-  files_read = excluded.files_read, files_modified = excluded.files_modified, run = excluded.run,
-  last_at = excluded.last_at
+"""
+_OBSERVATION_AGAIN = """
+UPDATE observations SET type = ?5, title = ?6, subtitle = ?7, narrative = ?8, facts = ?9, concepts = ?10,
+  files_read = ?11, files_modified = ?12, run = ?13, last_at = ?16 WHERE event_id = ?3 AND source = ?2 AND ordinal = ?4
 """
 _BOUNDARY = """
 INSERT INTO boundaries (session_id, key, gen, offset, idx, trigger, pre_tokens, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)

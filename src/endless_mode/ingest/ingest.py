@@ -6,6 +6,7 @@ Running it again does nothing; running it after a crash is the same as running i
 from __future__ import annotations
 
 import sqlite3
+import zlib
 from collections.abc import Callable, Iterator
 from itertools import chain
 from pathlib import Path
@@ -92,7 +93,7 @@ def ingest_file(
         for agent, beside in client.subagent_files(path):
             _ingest(store, FileSource(beside), session, content_id, agent, client, observer, progress, stretch)
         return result
-    except (OSError, EOFError) as error:
+    except (OSError, EOFError, zlib.error) as error:
         raise Unreadable(
             "transcript_unreadable",
             f"{path} cannot be read: {getattr(error, 'strerror', None) or error}.",
@@ -149,7 +150,8 @@ def _ingest(
         offset = start = cursor.offset if cursor else 0
         stream.seek(offset)
         known = _Late()
-        reader = client.reader(source, state, known, agent=agent, flat=flat)
+        hidden = store.read(lambda db: _hidden(db, session, client)) if agent else frozenset()
+        reader = client.reader(source, state, known, agent=agent, flat=flat, hidden=hidden)
         fed = lines(stream, offset)
         more = True
         while more:
@@ -194,7 +196,9 @@ def _stretch(
     first = next(fed, None)
     if first is None:
         return offset, False
-    batch = Batch(db, session, gen, digest, observer)
+    if offset == 0 and not agent:
+        db.execute(_ANEW, (session,))
+    batch = Batch(db, session, gen, digest, observer, reader.cwd)
     known.batch = batch
     limit = first.offset + stretch
     end = [first.end]
@@ -221,6 +225,18 @@ def _load(db: sqlite3.Connection, session: int, agent: str) -> tuple[Cursor | No
         (session, agent),
     ).fetchone()
     return (Cursor(*row[:4]), row[4], row[5]) if row else (None, 1, None)
+
+
+def _hidden(db: sqlite3.Connection, session: int, client: ClaudeCode) -> frozenset[str]:
+    row = db.execute("SELECT state FROM transcripts WHERE session_id = ? AND agent = ''", (session,)).fetchone()
+    return client.hidden(row[0]) if row else frozenset()
+
+
+#: What a session's row says by its transcript, forgotten when that is read from its beginning.
+_ANEW = """
+UPDATE sessions SET prompts = 0, cwd = '', title = '', version = '', branch = '', context_tokens = 0,
+  started_at = NULL, last_at = NULL WHERE id = ?
+"""
 
 
 def _save(

@@ -12,7 +12,7 @@ from typing import Protocol
 import msgspec
 from msgspec import Struct
 
-from endless_mode.ingest.batch import OBSERVATION, observation_row
+from endless_mode.ingest.batch import OBSERVATION, observation_row, observe_again
 from endless_mode.model import Digest, Observation
 
 _digest = msgspec.json.Decoder(Digest)
@@ -56,7 +56,8 @@ def confirm(db: sqlite3.Connection, session: int, source: str, seen: dict[int, l
         times = db.execute("SELECT at, ended_at FROM tool_events WHERE id = ? AND session_id = ?", (event, session)).fetchone()
         if times is None:
             continue
-        db.executemany(OBSERVATION, [
-            observation_row(session, source, event, one, 0, times[0], times[1], n) for n, one in enumerate(observations)
-        ])
+        for n, one in enumerate(observations):
+            row = observation_row(session, source, event, one, 0, times[0], times[1], n)
+            if not observe_again(db, row):
+                db.execute(OBSERVATION, row)
         db.execute("UPDATE tool_events SET state = 'observed' WHERE id = ?", (event,))

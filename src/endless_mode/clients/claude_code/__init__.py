@@ -5,9 +5,12 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import msgspec
+
 from endless_mode.clients.base import Known, Source
 from endless_mode.clients.claude_code.entry import decode
-from endless_mode.clients.claude_code.reader import ClaudeCodeReader
+from endless_mode.clients.claude_code.reader import ClaudeCodeReader, is_known_type
+from endless_mode.clients.claude_code.state import State
 from endless_mode.errors import EndlessError
 from endless_mode.names import is_session_id
 
@@ -33,10 +36,25 @@ class ClaudeCode:
     name = "claude"
 
     def reader(
-        self, source: Source, state: bytes | None, known: Known, *, agent: str = "", flat: bool = False
+        self,
+        source: Source,
+        state: bytes | None,
+        known: Known,
+        *,
+        agent: str = "",
+        flat: bool = False,
+        hidden: frozenset[str] = frozenset(),
     ) -> ClaudeCodeReader:
-        """A reader for one file; ``flat`` reads a subagent's file as a session of its own."""
-        return ClaudeCodeReader(source, state, known, agent, flat=flat)
+        """A reader for one file.
+
+        ``flat`` reads a subagent's file as a session of its own; ``hidden`` are the private prompts of the session
+        whose subagent ``agent`` is.
+        """
+        return ClaudeCodeReader(source, state, known, agent, flat=flat, hidden=hidden)
+
+    def hidden(self, state: bytes) -> frozenset[str]:
+        """The wholly private prompts that a main transcript's reader has met, from its state."""
+        return frozenset(msgspec.json.decode(state, type=State).hidden)
 
     def session_id(self, path: Path, source: Source) -> str:
         """File name when it is a session id, else what the lines say, else the file name made safe."""
@@ -44,7 +62,7 @@ class ClaudeCode:
         with source.open(0) as stream:
             for _, data in zip(range(_PROBE_LINES), iter(lambda: stream.readline(1 << 26), b""), strict=False):
                 for _, entry in decode(data, 0) or ():
-                    entries += isinstance(entry.type, str)
+                    entries += is_known_type(entry.type)
                     if not found and isinstance(entry.sessionId, str) and is_session_id(entry.sessionId):
                         found = entry.sessionId
                 if found and entries:

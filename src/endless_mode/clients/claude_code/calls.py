@@ -134,8 +134,19 @@ def clean_result(event: ToolEvent) -> ToolEvent:
 
 def _clean_detail(detail: Any) -> Any:
     if isinstance(detail, msgspec.Struct):
-        return type(detail)(**{f: _clean_detail(getattr(detail, f)) for f in detail.__struct_fields__})
+        cleaned = type(detail)(**{f: _clean_detail(getattr(detail, f)) for f in detail.__struct_fields__})
+        if isinstance(patch := getattr(detail, "structured_patch", None), list):
+            cleaned.structured_patch = [_clean_hunk(hunk) for hunk in patch]  # type: ignore[attr-defined]
+        return cleaned
     return clean_value(detail)
+
+
+def _clean_hunk(hunk: Any) -> Any:
+    """A patch's lines are one text cut up: a private stretch may begin in one of them and end in another."""
+    cleaned = clean_value(hunk)
+    if isinstance(hunk, dict) and isinstance(lines := hunk.get("lines"), list):
+        cleaned["lines"] = clean("\n".join(line for line in lines if isinstance(line, str))).split("\n")
+    return cleaned
 
 
 def _questions(event: ToolEvent) -> list[dict[str, Any]]:

@@ -94,6 +94,7 @@ class Entry(Struct, gc=False):
     logicalParentUuid: Any = None
     sessionId: Any = None
     timestamp: Any = None
+    promptId: Any = None
     isMeta: Any = None
     isSidechain: Any = None
     isCompactSummary: Any = None
@@ -280,7 +281,9 @@ def entries_at(source: Source, offset: int) -> list[Entry]:
     for _, entry in decode(data, offset) or ():
         found.append(entry)
         if entry.data is not None and bytes(entry.data.message):
-            found += [inner for _, inner in decode(bytes(entry.data.message), offset) or ()]
+            for _, inner in decode(bytes(entry.data.message), offset) or ():
+                inner.cwd = inner.cwd or entry.cwd
+                found.append(inner)
     return found
 
 

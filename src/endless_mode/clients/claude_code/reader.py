@@ -27,7 +27,7 @@ from endless_mode.clients.claude_code.entry import (
     ms_of,
     text_of,
 )
-from endless_mode.clients.claude_code.state import MAX_ABANDONED, MAX_AWAITED, Queued, State, text_digest
+from endless_mode.clients.claude_code.state import MAX_ABANDONED, MAX_AWAITED, MAX_HIDDEN, Queued, State, text_digest
 from endless_mode.clients.claude_code.tool_uses import ToolUses
 from endless_mode.model import (
     Boundary,
@@ -52,6 +52,9 @@ _SKIPPED = frozenset(
     "progress file-history-snapshot last-prompt mode permission-mode api-request api-request-blob "
     "api-request-shape atis-latch cost-state tools-used".split()
 )
+_KNOWN = _SKIPPED | {
+    *("user", "assistant", "system", "attachment", "queue-operation", "summary", "ai-title", "custom-title")
+}
 _state = msgspec.json.Decoder(State)
 
 
@@ -59,7 +62,14 @@ class ClaudeCodeReader:
     """See :class:`endless_mode.clients.base.Reader`."""
 
     def __init__(
-        self, source: Source, state: bytes | None, known: Known, agent: str = "", *, flat: bool = False
+        self,
+        source: Source,
+        state: bytes | None,
+        known: Known,
+        agent: str = "",
+        *,
+        flat: bool = False,
+        hidden: frozenset[str] = frozenset(),
     ) -> None:
         self.counts = Counts()
         self._source = source
@@ -67,7 +77,8 @@ class ClaudeCodeReader:
         self._agent = agent
         self._flat = flat
         self._at = _state.decode(state) if state else State()
-        self._tools = ToolUses(source, self._at)
+        self._facts: dict[str, str] = {}
+        self._tools = ToolUses(source, self._at, hidden)
         self._handlers: dict[str, Callable[[Entry, int], Iterator[Item]]] = {
             "user": self._user,
             "assistant": self._assistant,
@@ -180,7 +191,7 @@ class ClaudeCodeReader:
         elif shell is not None:
             yield from self._typed(entry, offset)
             self._at.bash = offset
-            yield from self._said(entry, offset, "shell", f"! {shell}")
+            yield from self._said(entry, offset, "shell", f"! {shell}", own=shell)
         elif (printed := wording.bash_output(first)) is not None:
             yield from self._bash_result(entry, printed, offset)
         elif first.lstrip().startswith(wording.INTERRUPTED):
@@ -188,26 +199,32 @@ class ClaudeCodeReader:
                 yield Message(key_of(entry, offset, 0), offset, 0, "user", "interrupt", "", ms_of(entry.timestamp))
         elif (text := wording.prompt_text(content)) is not None:
             yield from self._typed(entry, offset)
-            yield from self._said(entry, offset, "plan" if entry.planContent else "prompt", text)
+            own = wording.typed_text(content)
+            yield from self._said(entry, offset, "plan" if entry.planContent else "prompt", text, own=own)
         else:
             yield from self._notification(wording.texts(content), entry, offset)
 
-    def _said(self, entry: Entry, offset: int, kind: MessageKind, text: str) -> Iterator[Item]:
-        """A typed message, unless it is a second copy; settles the queue entry it came from."""
-        key = key_of(entry, offset, 0)
+    def _said(
+        self, entry: Entry, offset: int, kind: MessageKind, text: str, own: str | None = None
+    ) -> Iterator[Item]:
+        """A typed message, unless it is a second copy; settles the queue entry it came from.
+
+        ``own`` is what the user typed of ``text`` where that has marks in it: it decides what is wholly private.
+        """
+        key, at = key_of(entry, offset, 0), ms_of(entry.timestamp)
         if self._known.has_message(key, offset):
             return
         yield from self._leaves_queue(text)
-        yield from self._speak(key, offset, kind, text, ms_of(entry.timestamp))
-
-    def _speak(self, key: str, offset: int, kind: MessageKind, text: str, at: int | None) -> Iterator[Item]:
         cleaned = clean(text)
-        if cleaned.strip():
-            self._at.private = False
-            yield Message(key, offset, 0, "user", kind, cleaned, at)
-        elif is_wholly_private(text):
+        if cleaned is not text and is_wholly_private(text if own is None else own):
             self._at.private = True
+            if isinstance(entry.promptId, str):
+                self._at.hidden = [*self._at.hidden, text_digest(entry.promptId)][-MAX_HIDDEN:]
             yield Message(key, offset, 0, "user", "private", "", at)
+        elif cleaned.strip():
+            # What is typed while the model works ends no turn.
+            self._at.private = self._at.private and kind == "queued"
+            yield Message(key, offset, 0, "user", kind, cleaned, at)
 
     def _command(self, entry: Entry, command: tuple[str, str], offset: int) -> Iterator[Item]:
         name, args = command
@@ -257,6 +274,7 @@ class ClaudeCodeReader:
                 at.awaited = [*at.awaited, taken][-MAX_AWAITED:]
                 if entry.operation == "remove" and taken.private:
                     at.private = True
+                    yield Message(taken.key, offset, 0, "user", "private", "", ms_of(entry.timestamp))
         elif entry.operation == "popAll":
             gone = [q for q in at.queue if not text or q.digest == text_digest(clean(text))]
             at.queue = [q for q in at.queue if q not in gone]
@@ -265,11 +283,11 @@ class ClaudeCodeReader:
                     yield Withdrawn(queued.key, "taken back")
 
     def _enqueue(self, entry: Entry, text: str, offset: int) -> Iterator[Item]:
-        queued = Queued()
+        queued = Queued(digest=text_digest(clean(text)))
         typed = bool(text.strip()) and not text.lstrip().startswith(wording.ENVELOPES)
         if typed and not (text.startswith("/") and wording.is_steering(text)):
             cleaned = clean(text)
-            queued = Queued(f"@{offset}", text_digest(cleaned), is_wholly_private(text))
+            queued = Queued(f"@{offset}", queued.digest, is_wholly_private(text))
             if cleaned.strip():
                 yield Message(queued.key, offset, 0, "user", "queued", cleaned, ms_of(entry.timestamp))
         elif text:
@@ -324,7 +342,7 @@ class ClaudeCodeReader:
         if self._at.private:
             return
         for index, text in enumerate(found):
-            fields = wording.notification(text)
+            fields = wording.notification(clean(text))
             if fields is None:
                 continue
             yield TaskReport(
@@ -333,8 +351,8 @@ class ClaudeCodeReader:
                 task_id=fields.get("task-id", ""),
                 tool_use_id=fields.get("tool-use-id", ""),
                 status=fields.get("status", ""),
-                summary=clean(fields.get("summary", "")),
-                result=clean(fields.get("result", "")),
+                summary=fields.get("summary", ""),
+                result=fields.get("result", ""),
                 at=ms_of(entry.timestamp),
             )
 
@@ -373,9 +391,11 @@ class ClaudeCodeReader:
             )
 
     def _title(self, entry: Entry, offset: int) -> Iterator[Item]:
+        if self._at.private:
+            return
         for value in (entry.customTitle, entry.aiTitle, entry.summary):
             if isinstance(value, str) and value.strip():
-                yield from self._fact("title", clean(value))
+                yield from self._fact("title", value)
                 return
 
     def _session_facts(self, entry: Entry) -> Iterator[Item]:
@@ -384,9 +404,13 @@ class ClaudeCodeReader:
                 yield from self._fact(name, value)
 
     def _fact(self, name: str, value: str) -> Iterator[Item]:
-        if self._at.facts.get(name) != value:
-            self._at.facts[name] = value
-            yield Fact(name, clean(value))
+        if self._facts.get(name) == value:
+            return
+        self._facts[name] = value
+        cleaned = clean(value)
+        if self._at.facts.get(name) != cleaned:
+            self._at.facts[name] = cleaned
+            yield Fact(name, cleaned)
 
     def _usage(self, entry: Entry) -> None:
         body = entry.message
@@ -407,6 +431,16 @@ class ClaudeCodeReader:
     def context_tokens(self) -> int:
         """Tokens in the context by the last main-line usage; 0 when no answer stated any."""
         return self._at.context_tokens
+
+    @property
+    def cwd(self) -> str:
+        """The working directory by the last line that stated one."""
+        return self._at.facts.get("cwd", "")
+
+
+def is_known_type(kind: Any) -> bool:
+    """Whether an entry of this type is one of the client's."""
+    return isinstance(kind, str) and kind in _KNOWN
 
 
 def _joined(content: Any) -> str:

@@ -37,6 +37,8 @@ class State(Struct):
     #: Parent of the first entry of a chain that did not hang on the leaf, until an assistant entry follows.
     detached: str = ""
     private: bool = False
+    #: Wholly private prompts, by digests of their ids: what subagents did for them stays out too.
+    hidden: list[str] = field(default_factory=list)
     queue: list[Queued] = field(default_factory=list)
     #: Queue entries that were taken out and may yet stand in a line of their own.
     awaited: list[Queued] = field(default_factory=list)
@@ -53,6 +55,7 @@ class State(Struct):
 
 #: How many answered-elsewhere queue entries, open calls and abandoned branches are kept in mind.
 MAX_AWAITED = 32
+MAX_HIDDEN = 4096
 MAX_OPEN = 512
 MAX_ABANDONED = 32
 

@@ -35,14 +35,15 @@ from endless_mode.model import Item, Message, MessageKind, ToolEvent, Withdrawn
 #: Tools whose use by a subagent counts in the session: they change files.
 _CHANGES = frozenset({"Edit", "MultiEdit", "Write", "NotebookEdit"})
 #: Plan mode keeps its plan in a file of the client's before it is offered for approval.
-_PLAN_FILE = re.compile(r"/plans/[^/]+\.md\Z")
+_PLAN_FILE = re.compile(r"/\.claude/plans/[^/]+\.md\Z")
 
 
 class ToolUses:
     """Pairs calls with results. What must outlive the process is in ``state``; inputs are read again when lost."""
 
-    def __init__(self, source: Source, state: State) -> None:
+    def __init__(self, source: Source, state: State, hidden: frozenset[str] = frozenset()) -> None:
         self._source = source
+        self._hidden = hidden
         self._at = state
         self._calls: dict[str, ToolEvent] = {}
         self._done: set[str] = set()
@@ -83,7 +84,9 @@ class ToolUses:
             yield from self.subagent(inner, offset, text_of(data.agentId) or "subagent")
 
     def subagent(self, entry: Entry, offset: int, agent: str) -> Iterator[Item]:
-        """An entry of a subagent's conversation."""
+        """An entry of a subagent's conversation; what it did for a private prompt stays out."""
+        if self._hidden and entry.type == "user" and isinstance(entry.promptId, str):
+            self._at.private = text_digest(entry.promptId) in self._hidden
         if self._at.private:
             return
         if entry.type == "assistant":
@@ -156,9 +159,10 @@ class ToolUses:
                 yield from self._plan(event, f"plan:{event.tool_use_id}", plan)
 
     def _plan(self, event: ToolEvent, key: str, plan: str) -> Iterator[Item]:
-        """A plan in words. It takes the place of the draft before it; the same words twice are said once."""
+        """A plan in words. It takes the place of the draft before it, unless the draft has the same words."""
         at, digest = self._at, text_digest(plan)
-        if digest == at.plan_digest:
+        if at.plan_draft and digest == at.plan_digest:
+            at.plan_draft = ""
             return
         if at.plan_draft:
             yield Withdrawn(at.plan_draft, "stands elsewhere")

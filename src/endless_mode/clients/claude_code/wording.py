@@ -43,7 +43,9 @@ STEERING = frozenset(
     "voice".split()
 )
 
-NOTE = re.compile(r"\s*<(system-reminder|ide_opened_file|ide_selection|ide_diagnostics)>.*</\1>\s*", re.S)
+NOTE = re.compile(
+    r"\s*(?:<(system-reminder|ide_opened_file|ide_selection|ide_diagnostics)>(?:(?!</\1>).)*</\1>\s*)+", re.S
+)
 _OPENED = re.compile(r"<(ide_opened_file|ide_selection)>(.*?)</\1>", re.S)
 _PATH = re.compile(r"(?:the file|from) (/\S+|[A-Za-z]:\\\S+)|(/[^\s:]+)")
 _COMMAND = re.compile(r"<command-name>\s*(.*?)\s*</command-name>", re.S)
@@ -155,6 +157,11 @@ def prompt_text(content: Any) -> str | None:
     if not typed and not any(p.startswith(("[image", "[document")) for p in whole):
         return None
     return "\n".join(whole)
+
+
+def typed_text(content: Any) -> str:
+    """What of a prompt was typed: its text without notes and marks."""
+    return "\n".join(text for text in texts(content) if not NOTE.fullmatch(text))
 
 
 def _enveloped(text: str) -> bool:
