@@ -94,6 +94,18 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "SEAL_TIMEOUT_MS", "20000", "Longest wait before a compaction, in milliseconds.", _number(0, 60_000)
     ),
+    Setting(
+        "ENRICH",
+        "auto",
+        "Show claude-mem's observations in bottles: `auto` (where its database has the session), `off`.",
+        _one_of("auto", "off"),
+    ),
+    Setting(
+        "BESIDE",
+        "auto",
+        "Where claude-mem hands over by itself: `auto` (say nothing), `always` (hand over too).",
+        _one_of("auto", "always"),
+    ),
     Setting("PRECOMPACT_LINE", "off", "Ask the summariser, in one line, to keep the bottle's path.", _SWITCH),
 )
 
@@ -191,6 +203,14 @@ class Settings:
     @property
     def seal_timeout_ms(self) -> int:
         return int(float(self.get("SEAL_TIMEOUT_MS").value))
+
+    @property
+    def enrich(self) -> bool:
+        return self.get("ENRICH").value.lower() == "auto"
+
+    @property
+    def always_beside(self) -> bool:
+        return self.get("BESIDE").value.lower() == "always"
 
     @property
     def precompact_line(self) -> bool:

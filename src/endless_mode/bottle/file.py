@@ -13,8 +13,8 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
-from endless_mode.bottle.entries import MODE_FULL, MODE_STORED, Header
-from endless_mode.bottle.parse import BadBottle, parse_header
+from endless_mode.bottle.entries import MODE_FULL, MODE_STORED, Document, Header
+from endless_mode.bottle.parse import BadBottle, parse, parse_header
 from endless_mode.names import check_session_id
 
 _LEFTOVER = re.compile(r"\..+\.[0-9a-f]{16}\.tmp")
@@ -134,6 +134,16 @@ def read_header(path: Path) -> Header | None:
         with path.open("rb") as file:
             return parse_header(file.read(_HEADER_BYTES).decode("utf-8", "replace"))
     except (FileNotFoundError, BadBottle):
+        return None
+
+
+def better_there(path: Path, mode: str) -> Document | None:
+    """The bottle at ``path`` when it is whole and better than one of ``mode``."""
+    if better_or_equal(mode, read_header(path)):
+        return None
+    try:
+        return parse(path.read_text("utf-8"))
+    except (BadBottle, UnicodeDecodeError):
         return None
 
 

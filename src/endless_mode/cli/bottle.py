@@ -5,12 +5,11 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from endless_mode.bottle.entries import Speech
-from endless_mode.bottle.file import write_atomic
-from endless_mode.bottle.render import render
-from endless_mode.bottle.session import document, gap
+from endless_mode.bottle.entries import Document, Speech
+from endless_mode.bottle.file import better_there, write_atomic
+from endless_mode.bottle.render import Rendered, render
 from endless_mode.cli.output import emit, say, write_text
-from endless_mode.cli.target import Loaded, loaded
+from endless_mode.cli.target import Found, best
 from endless_mode.errors import EndlessError
 from endless_mode.tokens import estimate_tokens
 
@@ -26,28 +25,33 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(given: argparse.Namespace) -> int:
     """Render; print the place and the numbers, or the text."""
-    with loaded(given.target) as made:
-        whole = made.store.read(lambda db: document(db, made.session))
-        text = render(whole)
-        place = None if given.stdout else output_place(given.output, made)
-        if place is not None:
-            write(place, text.data)
-        speeches = [e for e in whole.entries if isinstance(e, Speech)]
-        about = {
-            "session": made.result.content_session_id,
-            "transcript": str(made.target.path),
-            "path": str(place) if place else None,
-            "mode": whole.header.mode,
-            "legs": whole.header.legs,
-            "user_messages": sum(e.role == "user" for e in speeches),
-            "assistant_messages": sum(e.role == "assistant" for e in speeches),
-            "bytes": len(text.data),
-            "tokens": estimate_tokens(text.text),
-            "gap": made.store.read(lambda db: gap(db, made.session)),
-            "lines": made.result.lines,
-            "skipped": made.result.skipped,
-            "torn_bytes": made.result.torn,
-        }
+    found = best(given.target)
+    whole, text = found.document, render(found.document)
+    place, kept = None, None
+    if not given.stdout:
+        place = output_place(given.output, found)
+        kept = put(place, text, found, asked=given.output is not None)
+    whole, text = (kept, render(kept)) if kept is not None else (whole, text)
+    speeches = [e for e in whole.entries if isinstance(e, Speech)]
+    result = found.result
+    about = {
+        "session": found.session_id,
+        "transcript": str(found.target.path) if found.target else None,
+        "path": str(place) if place else None,
+        "mode": whole.header.mode,
+        "rung": found.rung,
+        "why": found.why,
+        "kept": kept is not None,
+        "legs": whole.header.legs,
+        "user_messages": sum(e.role == "user" for e in speeches),
+        "assistant_messages": sum(e.role == "assistant" for e in speeches),
+        "bytes": len(text.data),
+        "tokens": estimate_tokens(text.text),
+        "gap": found.gap,
+        "lines": result.lines if result else 0,
+        "skipped": result.skipped if result else 0,
+        "torn_bytes": result.torn if result else 0,
+    }
     if given.json:
         emit({**about, "text": text.text} if given.stdout else about)
     elif given.stdout:
@@ -58,29 +62,37 @@ def run(given: argparse.Namespace) -> int:
             f"{about['mode']}: {about['user_messages']} user and {about['assistant_messages']} assistant messages,"
             f" {about['legs']} legs, ≈{about['tokens']:,} tokens"
         )
+    if found.rung != "transcript":
+        say(f"note: {found.why}")
     return 0
 
 
-def output_place(wanted: Path | None, made: Loaded) -> Path:
+def output_place(wanted: Path | None, found: Found) -> Path:
     """Where the bottle goes: as asked; for a session by id among the bottles; for a file into the current directory."""
     if wanted is not None:
         return wanted
-    session_id = made.result.content_session_id
-    if made.target.by_path:
-        return Path.cwd() / f"{session_id}.bottle.md"
-    made.home.create()
-    return made.home.bottles / f"{session_id}.md"
+    if found.target is not None and found.target.by_path:
+        return Path.cwd() / f"{found.session_id}.bottle.md"
+    found.home.create()
+    return found.home.bottles / f"{found.session_id}.md"
 
 
-def write(place: Path, data: bytes) -> None:
-    """Put the bottle in place.
+def put(place: Path, text: Rendered, found: Found, *, asked: bool) -> Document | None:
+    """Put the bottle in place, unless a better one of the session is there: that stays and is returned.
 
     Raises:
-        EndlessError: it cannot be written there.
+        EndlessError: it cannot be written there, or a better one stands where the user ``asked`` for it.
     """
     try:
-        write_atomic(place, data)
+        there = better_there(place, found.document.header.mode)
+        if there is None or there.header.content_session_id != found.session_id:
+            write_atomic(place, text.data)
+            return None
     except OSError as error:
         raise EndlessError(
             "cannot_write", f"{place} cannot be written: {error.strerror}.", "Choose another place with -o FILE."
         ) from error
+    if asked:
+        raise EndlessError("better_bottle", f"{place} is a better bottle of this session.", "Choose another place with -o FILE.")
+    say("note: a better bottle of this session was there already and stays")
+    return there

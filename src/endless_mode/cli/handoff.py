@@ -5,14 +5,13 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from endless_mode.bottle.closing import closing
 from endless_mode.bottle.render import render
-from endless_mode.bottle.session import Bottle, document, gap
-from endless_mode.bottle.view import load_session
-from endless_mode.cli.bottle import output_place, write
-from endless_mode.cli.output import emit, write_text
-from endless_mode.cli.target import loaded
-from endless_mode.deliver.handoff import compose, followed, plan_budget, task_of
+from endless_mode.bottle.session import Bottle
+from endless_mode.cli.bottle import output_place, put
+from endless_mode.cli.output import emit, say, write_text
+from endless_mode.cli.target import best
+from endless_mode.deliver.handoff import compose, followed, plan_budget
+from endless_mode.deliver.ladder import state_of, task_in
 from endless_mode.settings import load
 
 
@@ -29,28 +28,22 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(given: argparse.Namespace) -> int:
     """Render the bottle, then print the handoff for it."""
-    with loaded(given.target) as made:
-        store, session = made.store, made.session
-        row, whole, state, waiting, task = store.read(
-            lambda db: (
-                at := load_session(db, session),
-                document(db, session),
-                closing(db, at).state,
-                gap(db, session),
-                task_of(db, at),
-            )
-        )
-        text = render(whole)
-        place = output_place(given.output, made).absolute()
-        write(place, text.data)
-        context = row.context_tokens if given.context_tokens is None else given.context_tokens
-        budget = plan_budget(context, load(made.home).plan_tokens)
-        bottle = Bottle(place, whole.header.mode, row.offset, waiting, text)
-        handoff = compose(bottle, state, task, budget, "00000000")
-        pages = followed(text.text, handoff.plan) if given.follow else ""
+    found = best(given.target)
+    text = render(found.document)
+    place = output_place(given.output, found).absolute()
+    kept = put(place, text, found, asked=given.output is not None)
+    whole = kept or found.document
+    text = render(whole) if kept else text
+    context = found.context_tokens if given.context_tokens is None else given.context_tokens
+    budget = plan_budget(context, load(found.home).plan_tokens)
+    bottle = Bottle(place, whole.header.mode, found.offset, found.gap, text)
+    handoff = compose(bottle, state_of(whole), task_in(whole), budget, "00000000")
+    pages = followed(text.text, handoff.plan) if given.follow else ""
     if given.json:
-        emit({"session": row.content_session_id, "path": str(place), "context_tokens": context, "plan_tokens": budget,
-              "plan": handoff.plan, "text": handoff.text, "pages": pages or None})
+        emit({"session": found.session_id, "path": str(place), "mode": bottle.mode, "rung": found.rung, "why": found.why,
+              "context_tokens": context, "plan_tokens": budget, "plan": handoff.plan, "text": handoff.text, "pages": pages or None})
     else:
         write_text(handoff.text + "\n" + (f"\n{pages}\n" if pages else ""))
+    if found.rung != "transcript":
+        say(f"note: {found.why}")
     return 0

@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import TypeVar
 
 from msgspec import Struct
 
+from endless_mode.bottle.entries import Document
+from endless_mode.bottle.session import gap
+from endless_mode.bottle.view import load_session
 from endless_mode.cli.output import progress, say
 from endless_mode.clients.claude_code import ClaudeCode
+from endless_mode.deliver.ladder import Rung, best_document, forgot_since
 from endless_mode.errors import EndlessError
 from endless_mode.home import Home, find_home
 from endless_mode.ingest import IngestResult, ingest_file
 from endless_mode.names import is_session_id
+from endless_mode.settings import load
 from endless_mode.store import Store, open_reader
+
+T = TypeVar("T")
 
 
 class NoSuchSession(EndlessError):
@@ -80,6 +89,96 @@ def _stored_path(home: Home, session_id: str) -> Path | None:
         return Path(row[0]) if row else None
     finally:
         db.close()
+
+
+class Found(Struct):
+    """The best there is of the session that the user named, and what is known of it.
+
+    ``target`` and ``result`` are there when its transcript is.
+    """
+
+    document: Document
+    rung: Rung
+    why: str
+    home: Home
+    session_id: str
+    target: Target | None = None
+    result: IngestResult | None = None
+    context_tokens: int = 0
+    offset: int = 0
+    gap: int = 0
+
+
+def best(name: str) -> Found:
+    """Walk down the ladder for what the user typed: a file, or the id of a session with or without a transcript.
+
+    Raises:
+        NoSuchSession: nothing has survived of it.
+        EndlessError: a file that was named cannot be read.
+    """
+    home = find_home()
+    enriched = load(home).enrich
+    try:
+        with loaded(name) as made:
+            row = made.store.read(lambda db: load_session(db, made.session))
+            enriched = enriched and not _spared(home, row.started_at)
+            found = best_document(home, made.store, row.content_session_id, enriched=enriched)
+            assert found.document is not None, "a transcript that was read makes a document"
+            waiting = made.store.read(lambda db: gap(db, made.session))
+            return Found(
+                found.document,
+                found.rung,
+                found.why,
+                home,
+                row.content_session_id,
+                made.target,
+                made.result,
+                row.context_tokens,
+                row.offset,
+                waiting,
+            )
+    except EndlessError as error:
+        if not is_session_id(name) or Path(name).is_file():
+            raise
+        return _without_transcript(name, home, error, enriched)
+
+
+class _Reader:
+    """The user's database, which is only read."""
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self._db = db
+
+    def read(self, fn: Callable[[sqlite3.Connection], T]) -> T:
+        return fn(self._db)
+
+
+@contextmanager
+def _reader(home: Home) -> Iterator[_Reader | None]:
+    if not home.database.exists():
+        yield None
+        return
+    with closing(open_reader(home.database)) as db:
+        yield _Reader(db)
+
+
+def _without_transcript(name: str, home: Home, problem: EndlessError, enriched: bool) -> Found:
+    with _reader(home) as store:
+        found = best_document(home, store, name, enriched=enriched)
+        if found.document is None:
+            raise NoSuchSession(problem.code, f"{problem.message} Nothing else is left of it: {found.why}.", problem.hint)
+        made = Found(found.document, found.rung, found.why, home, name)
+        if store is not None and found.session is not None:
+            number = found.session
+            row = store.read(lambda db: load_session(db, number))
+            made.context_tokens, made.offset = row.context_tokens, row.offset
+            made.gap = store.read(lambda db: gap(db, number))
+        return made
+
+
+def _spared(home: Home, began: int | None) -> bool:
+    with _reader(home) as store:
+        return store is not None and store.read(lambda db: forgot_since(db, began))
 
 
 @contextmanager

@@ -1,0 +1,160 @@
+"""The ladder: the best bottle there is of a session, whatever has survived of it.
+
+1. ``transcript``: the transcript is there; it is read into the store before.
+2. ``stored``: it is gone, the store has its conversation.
+3. ``claude-mem``: claude-mem's database has prompts or observations of the session.
+4. ``nothing``: then the caller has the project's timeline, or keeps silent.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from typing import Literal, Protocol, TypeVar
+
+from msgspec import Struct
+
+from endless_mode.bottle.entries import MODE_FULL, Document, Speech
+from endless_mode.bottle.escape import flatten
+from endless_mode.bottle.session import document
+from endless_mode.claude_mem.enrich import enrich
+from endless_mode.claude_mem.reader import PLATFORM, ClaudeMem, default_path
+from endless_mode.claude_mem.reconstruct import reconstructed
+from endless_mode.claude_mem.session import MemSession
+from endless_mode.claude_mem.snapshot import ClaudeMemError
+from endless_mode.home import Home
+
+T = TypeVar("T")
+
+Rung = Literal["transcript", "stored", "claude-mem", "nothing"]
+
+_ASKING = ("prompt", "queued", "command", "plan")
+
+
+class Readable(Protocol):
+    """A store, as far as it is read here."""
+
+    def read(self, fn: Callable[[sqlite3.Connection], T]) -> T:
+        """Run ``fn`` on a connection."""
+
+
+class Best(Struct, frozen=True):
+    """The best document of a session (``None`` on rung ``nothing``), and in plain words why no better one.
+
+    ``session`` is the row id in the store, when it is known there.
+    """
+
+    document: Document | None
+    rung: Rung
+    why: str
+    session: int | None = None
+
+
+def best_document(
+    home: Home, store: Readable | None, content_session_id: str, *, enriched: bool = True, now: int | None = None
+) -> Best:
+    """Walk down the ladder for a session; a transcript must have been read into ``store`` before.
+
+    What claude-mem has is never a reason to fail: a database that cannot be used counts as none, and ``why`` says so.
+
+    Args:
+        enriched: show claude-mem's observations beside ours (the setting ``ENRICH``).
+        now: the render stamp in milliseconds, the present by default.
+    """
+    known = _Known() if store is None else store.read(lambda db: _known(db, content_session_id))
+    if store is not None and known.row is not None and known.holds:
+        number = known.row
+        made = store.read(lambda db: document(db, number, now))
+        if enriched and not known.spared:
+            made = _enriched(home, made)
+        if made.header.mode == MODE_FULL:
+            return Best(made, "transcript", "the transcript is there", number)
+        return Best(made, "stored", "the transcript is gone; its conversation was stored", number)
+    if known.forgotten:
+        return Best(None, "nothing", "the session was forgotten on request", known.row)
+    told, problem = _told(home, content_session_id)
+    if told is None or told.empty:
+        missing = f"no transcript, no stored conversation, {problem or 'nothing of it in the database of claude-mem'}"
+        return Best(None, "nothing", missing, known.row)
+    why = "no transcript and no stored conversation; the database of claude-mem has the session"
+    return Best(reconstructed(told, now), "claude-mem", why, known.row)
+
+
+def holds_something(home: Home, store: Readable, content_session_id: str) -> bool:
+    """Whether :func:`best_document` would find anything, at the cost of a look."""
+    known = store.read(lambda db: _known(db, content_session_id))
+    if known.holds or known.forgotten:
+        return known.holds
+    told, _ = _told(home, content_session_id)
+    return told is not None and not told.empty
+
+
+def state_of(made: Document) -> str:
+    """Where things stand, as far as it goes into a handoff: the closing part before its working set."""
+    return made.closing.partition("\n\n### Working set, part 1\n")[0]
+
+
+def task_in(made: Document) -> str:
+    """The current task in one line: the last thing the user asked for."""
+    asked = (e for e in reversed(made.entries) if isinstance(e, Speech) and e.role == "user" and e.kind in _ASKING)
+    last = next(asked, None)
+    text = " ".join(flatten(last.text).split()) if last else ""
+    return text if len(text) <= 200 else text[:199] + "…"
+
+
+def database(home: Home) -> Path:
+    """claude-mem's database for a home of ours: in the same data directory, else where claude-mem keeps it."""
+    beside = home.data_dir / "claude-mem.db"
+    return beside if beside.exists() else default_path()
+
+
+class _Known(Struct, frozen=True):
+    """What the store knows of a session: its row, whether anything is in it, whether it was to be forgotten.
+
+    ``spared``: the user had texts forgotten since it began, which claude-mem may have too.
+    """
+
+    row: int | None = None
+    holds: bool = False
+    forgotten: bool = False
+    spared: bool = False
+
+
+def _known(db: sqlite3.Connection, content_id: str) -> _Known:
+    gone = db.execute("SELECT 1 FROM tombstones WHERE content_session_id = ?", (content_id,)).fetchone() is not None
+    row = db.execute(
+        "SELECT id, EXISTS (SELECT 1 FROM messages m WHERE m.session_id = s.id)"
+        " OR EXISTS (SELECT 1 FROM tool_events e WHERE e.session_id = s.id), started_at"
+        " FROM sessions s WHERE content_session_id = ? ORDER BY platform_source <> ?, id LIMIT 1",
+        (content_id, PLATFORM),
+    ).fetchone()
+    if row is None:
+        return _Known(forgotten=gone)
+    return _Known(row[0], bool(row[1]), gone, gone or forgot_since(db, row[2]))
+
+
+def forgot_since(db: sqlite3.Connection, began: int | None) -> bool:
+    """Whether the user had texts forgotten since a session began."""
+    try:
+        found = db.execute("SELECT 1 FROM forgotten WHERE at >= ? LIMIT 1", (began or 0,)).fetchone()
+    except sqlite3.OperationalError:
+        # A database of an older version, in which nothing could be forgotten by its text.
+        return False
+    return found is not None
+
+
+def _told(home: Home, content_id: str) -> tuple[MemSession | None, str]:
+    """What claude-mem has of a session, and what is wrong with its database if anything is."""
+    path = database(home)
+    if not path.exists():
+        return None, "no claude-mem database"
+    try:
+        return ClaudeMem(path).session(content_id), ""
+    except ClaudeMemError as error:
+        return None, f"claude-mem's database cannot be used ({error.code})"
+
+
+def _enriched(home: Home, made: Document) -> Document:
+    told, _ = _told(home, made.header.content_session_id)
+    return made if told is None or told.empty else enrich(made, told)
