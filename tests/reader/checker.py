@@ -62,7 +62,7 @@ def slots(bottle: str) -> list[Slot]:
     lines, first = conversation(bottle)
     found: list[Slot] = []
     heads = [i for i, line in enumerate(lines) if STARTS.fullmatch(line)]
-    for i, end in zip(heads, [*heads[1:], len(lines)], strict=True):
+    for i, end in zip(heads, [*heads[1:], len(lines)], strict=False):
         head = re.fullmatch(SPEAKER, lines[i], re.A)
         if head is None:
             continue

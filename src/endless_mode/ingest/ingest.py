@@ -12,9 +12,10 @@ from itertools import chain
 from pathlib import Path
 from typing import BinaryIO
 
+import msgspec
 from msgspec import Struct
 
-from endless_mode.clients.base import Line
+from endless_mode.clients.base import Counts, Line
 from endless_mode.clients.claude_code import ClaudeCode, stem_of
 from endless_mode.clients.claude_code.digest import digest
 from endless_mode.clients.claude_code.reader import ClaudeCodeReader
@@ -70,8 +71,8 @@ def ingest_file(
     Args:
         session_id: content session id when the caller knows it (a hook does); else taken from the file.
         observer: the inline observer, ``None`` leaves the events pending for a slow one.
-        progress: called with (bytes read, bytes in all) after each stretch, outside the transaction; what it raises
-            ends the ingest with everything up to there in the store.
+        progress: called with (bytes read, bytes in all) after each stretch of news, outside the transaction; what it
+            raises ends the ingest with everything up to there in the store.
         stretch: bytes of transcript to one transaction; small ones let others write in between.
 
     Raises:
@@ -160,9 +161,10 @@ def _ingest(
                 return _stretch(db, known, reader, fed, stream, offset, session, agent, gen, source, observer, stretch)
 
             moved, more = store.write(work)
-            offset = max(offset, moved)
-            if progress is not None:
-                progress(offset, size)
+            if moved > offset:
+                offset = moved
+                if progress is not None:
+                    progress(offset, size)
     counts = reader.counts
     result.new_bytes, result.lines, result.objects, result.skipped = offset - start, counts.lines, counts.objects, counts.skipped
     result.torn = 0 if source.packed else max(0, size - offset)
@@ -193,6 +195,7 @@ def _stretch(
     stretch: int,
 ) -> tuple[int, bool]:
     """Read up to ``stretch`` bytes into rows; return the new offset and whether there is more."""
+    saved = msgspec.structs.replace(reader.counts)
     first = next(fed, None)
     if first is None:
         return offset, False
@@ -213,7 +216,7 @@ def _stretch(
     for item in reader.feed(until()):
         batch.add(item)
     batch.flush()
-    _save(db, session, agent, gen, source, reader, end[0])
+    _save(db, session, agent, gen, source, reader, end[0], saved)
     if not agent:
         _session_row(db, session, batch, reader.context_tokens)
     return end[0], end[0] >= limit
@@ -240,7 +243,14 @@ UPDATE sessions SET prompts = 0, cwd = '', title = '', version = '', branch = ''
 
 
 def _save(
-    db: sqlite3.Connection, session: int, agent: str, gen: int, source: FileSource, reader: ClaudeCodeReader, offset: int
+    db: sqlite3.Connection,
+    session: int,
+    agent: str,
+    gen: int,
+    source: FileSource,
+    reader: ClaudeCodeReader,
+    offset: int,
+    saved: Counts,
 ) -> None:
     with source.open() as stream:
         cursor = cursor_at(stream, offset)
@@ -248,10 +258,11 @@ def _save(
     db.execute(
         "INSERT INTO transcripts VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (session_id, agent) DO UPDATE SET"
         " path = excluded.path, device = excluded.device, inode = excluded.inode, offset = excluded.offset,"
-        " anchor = excluded.anchor, gen = excluded.gen, state = excluded.state, lines = excluded.lines,"
-        " objects = excluded.objects, skipped = excluded.skipped",
+        " anchor = excluded.anchor, gen = excluded.gen, state = excluded.state, lines = excluded.lines + CASE WHEN gen = excluded.gen THEN lines ELSE 0 END,"
+        " objects = excluded.objects + CASE WHEN gen = excluded.gen THEN objects ELSE 0 END,"
+        " skipped = excluded.skipped + CASE WHEN gen = excluded.gen THEN skipped ELSE 0 END",
         (session, agent, str(source.path), cursor.device, cursor.inode, offset, cursor.anchor, gen, reader.state(),
-         counts.lines, counts.objects, counts.skipped),
+         counts.lines - saved.lines, counts.objects - saved.objects, counts.skipped - saved.skipped),
     )
 
 

@@ -109,6 +109,8 @@ class Store:
         """Run ``fn`` on a read-only connection (the writer's own for a private database)."""
         if self.path is None:
             return self.write(fn)
+        if self._closed:
+            raise StoreError("store_closed", "The store is closed.")
         return fn(self._reader())
 
     def close(self) -> None:
