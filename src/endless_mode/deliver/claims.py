@@ -1,9 +1,12 @@
 """Exactly one handoff per boundary, whoever comes first.
 
-A *delivery* is armed by a seal (or made on demand) and consumed by the one hook that prints it. It stores the transcript
-offset at which it was consumed; the boundary line follows later (the client writes it after SessionStart), so the
-first main-line boundary at or after that offset is bound to the delivery. What the transcript itself records of our
-handoffs (a *proof*) counts like a delivery, so a lost database delivers nothing twice.
+A *delivery* is armed by a seal (or made on demand) and consumed by the one hook that prints it. It stores the
+transcript offset at which it was consumed; the boundary line follows later (the client writes it after SessionStart),
+so the first main-line boundary at or after that offset is bound to it, unless the model went on in between: then that
+compaction was given up and the delivery is void. What the transcript itself records of our handoffs (a *proof*) counts
+like a delivery, so a lost database delivers nothing twice.
+
+Clocks are not trusted to order events: they jump. Order comes from offsets and from counting deliveries.
 
 Every function runs inside one transaction of the one writer; that is what makes a claim exclusive.
 """
@@ -16,32 +19,57 @@ import sqlite3
 from msgspec import Struct
 
 from endless_mode.bottle.view import Cut, SessionRow, cuts
+from endless_mode.deliver.legs import fresh, newest_boundary, went_on
 
-#: A leg with fewer finished tool uses than this, and no finished turn, made no progress.
-LITTLE = 8
+#: ``boundary_key`` of a delivery whose compaction did not come.
+VOID = "void"
+
+#: An armed marker. One bound beforehand is no compaction's: it waits for a session that goes on with another.
+_MARKER = "consumed_at IS NULL AND boundary_key = ''"
 
 
 class Claim(Struct, frozen=True):
-    """A delivery that is the caller's to print."""
+    """A delivery that is the caller's to print. ``end``: offset where the last leg before it ends."""
 
     id: int
     marker: str
-    gap: int
+    end: int
 
 
-def arm(db: sqlite3.Connection, at: SessionRow, gap: int, began: int, now: int) -> bool:
+class Ask(Struct, frozen=True):
+    """Who asks for a handoff: the hook event with its source, the time in milliseconds, and a name for the request.
+
+    The same request once more (a worker died while answering) gets the same delivery.
+    """
+
+    event: str
+    now: int
+    request: str = ""
+
+    @property
+    def name(self) -> str:
+        """What a delivery remembers of who consumed it."""
+        return f"{self.event} {self.request}" if self.request else self.event
+
+
+def handed(db: sqlite3.Connection, session: int) -> int:
+    """How many deliveries of a session have been consumed."""
+    row = db.execute(
+        "SELECT count(*) FROM deliveries WHERE session_id = ? AND consumed_at IS NOT NULL", (session,)
+    ).fetchone()
+    return int(row[0])
+
+
+def arm(db: sqlite3.Connection, at: SessionRow, gap: int, before: int, now: int) -> bool:
     """Arm the handoff of the compaction that is about to happen; a marker not yet consumed is armed anew.
 
-    Does nothing when a handoff was consumed since ``began``: then this seal comes too late (a second hook of the same
-    compaction that ran out of its time).
+    ``before`` is what :func:`handed` said when the seal began. Does nothing when a delivery was consumed since: then
+    this seal comes too late (a second hook of the same compaction, or one that ran out of its time).
     """
-    late = db.execute(
-        "SELECT 1 FROM deliveries WHERE session_id = ? AND consumed_at >= ?", (at.id, began)
-    ).fetchone()
-    if late:
+    if handed(db, at.id) != before:
         return False
     changed = db.execute(
-        "UPDATE deliveries SET armed_at = ?, armed_offset = ?, gap = ? WHERE session_id = ? AND consumed_at IS NULL",
+        f"UPDATE deliveries SET armed_at = ?, armed_offset = ?, gap = ? WHERE session_id = ? AND {_MARKER}",
         (now, at.offset, gap, at.id),
     ).rowcount
     if not changed:
@@ -54,65 +82,98 @@ def arm(db: sqlite3.Connection, at: SessionRow, gap: int, began: int, now: int) 
 
 def disarm(db: sqlite3.Connection, session: int) -> None:
     """Drop a marker that nobody consumed: the compaction it was armed for did not come."""
-    db.execute("DELETE FROM deliveries WHERE session_id = ? AND consumed_at IS NULL", (session,))
+    db.execute(f"DELETE FROM deliveries WHERE session_id = ? AND {_MARKER}", (session,))
 
 
-def claim_compaction(db: sqlite3.Connection, at: SessionRow, gap: int, event: str, now: int) -> Claim | None:
+def is_armed(db: sqlite3.Connection, session: int) -> bool:
+    """Whether a marker waits to be claimed."""
+    row = db.execute(f"SELECT 1 FROM deliveries WHERE session_id = ? AND {_MARKER}", (session,))
+    return row.fetchone() is not None
+
+
+def claim_compaction(db: sqlite3.Connection, at: SessionRow, ask: Ask) -> Claim | None:
     """Claim the handoff of the compaction that just ended (SessionStart, source ``compact``).
 
     ``at`` must be fresh from a tail. With no armed marker one is made, unless the last delivery still waits for its
     boundary: then this is the same compaction once more.
     """
+    if again := _again(db, at, ask):
+        return again
     bind(db, at)
     newest = newest_boundary(db, at)
+    here = newest is not None and fresh(db, at, newest) and not is_delivered(db, at, newest)
     row = db.execute(
         "UPDATE deliveries SET consumed_at = ?1, consumed_offset = ?2, event = ?3 WHERE session_id = ?4"
-        " AND consumed_at IS NULL RETURNING id, marker, gap",
-        (now, at.offset, event, at.id),
+        f" AND {_MARKER} RETURNING id, marker, armed_offset",
+        (ask.now, at.offset, ask.name, at.id),
     ).fetchone()
     if row is not None:
-        claim = Claim(*row)
-    elif _waits_for_boundary(db, at):
-        return None
-    elif newest is not None and _fresh(db, at, newest) and is_delivered(db, at, newest):
+        delivery, marker = row[0], row[1]
+        # A boundary from before the seal is another compaction's.
+        here = here and newest is not None and newest.offset >= row[2]
+    elif _waits_for_boundary(db, at) or (newest is not None and fresh(db, at, newest) and not here):
         return None
     else:
-        claim = _made(db, at, gap, event, now)
-    if newest is not None and _fresh(db, at, newest) and not is_delivered(db, at, newest, but=claim.id):
-        db.execute("UPDATE deliveries SET boundary_key = ? WHERE id = ?", (newest.key, claim.id))
-    return claim
+        delivery, marker = _made(db, at, ask)
+    if here and newest is not None:
+        _bound(db, delivery, newest.key)
+        return Claim(delivery, marker, newest.offset)
+    return Claim(delivery, marker, at.offset + 1)
 
 
-def claim_missed(db: sqlite3.Connection, at: SessionRow, gap: int, event: str, now: int, installed_at: int) -> Claim | None:
-    """Claim the handoff of the newest boundary when it got none (prompt, resume). ``at`` must be fresh from a tail."""
+def claim_missed(
+    db: sqlite3.Connection, at: SessionRow, ask: Ask, installed_at: int, resumed: bool = False
+) -> Claim | None:
+    """Claim the handoff of the newest boundary when it got none (prompt, resume). ``at`` must be fresh from a tail.
+
+    ``resumed``: a client starts anew from the transcript, so it holds only what the transcript does.
+    """
+    if again := _again(db, at, ask):
+        return again
+    if resumed:
+        give_up_waiting(db, at.id)
     bind(db, at)
     newest = newest_boundary(db, at)
-    if newest is None or newest.at is None or newest.at < installed_at or is_delivered(db, at, newest):
+    if newest is None or newest.at is None or newest.at < installed_at:
         return None
-    disarm(db, at.id)
-    claim = _made(db, at, gap, event, now)
-    db.execute("UPDATE deliveries SET boundary_key = ? WHERE id = ?", (newest.key, claim.id))
-    return claim
-
-
-def claim_always(db: sqlite3.Connection, at: SessionRow, gap: int, event: str, now: int) -> Claim | None:
-    """A handoff at every resume, once per state of the transcript."""
-    again = db.execute(
-        "SELECT 1 FROM deliveries WHERE session_id = ? AND event = ? AND consumed_offset = ?", (at.id, event, at.offset)
+    if is_delivered(db, at, newest) and not (resumed and _lost(db, at, ask, newest)):
+        return None
+    if _waits_for_boundary(db, at):
+        return None
+    row = db.execute(
+        "UPDATE deliveries SET consumed_at = ?, consumed_offset = ?, event = ? WHERE session_id = ?"
+        f" AND {_MARKER} AND armed_offset <= ? RETURNING id, marker",
+        (ask.now, at.offset, ask.name, at.id, newest.offset),
     ).fetchone()
-    if again:
+    delivery, marker = row if row is not None else _made(db, at, ask)
+    _bound(db, delivery, newest.key)
+    return Claim(delivery, marker, newest.offset)
+
+
+def claim_always(db: sqlite3.Connection, at: SessionRow, ask: Ask) -> Claim | None:
+    """A handoff at every resume, once per state of the transcript."""
+    if again := _again(db, at, ask):
+        return again
+    if _resumed_here(db, at, ask):
         return None
+    give_up_waiting(db, at.id)
     bind(db, at)
     newest = newest_boundary(db, at)
-    claim = _made(db, at, gap, event, now)
+    delivery, marker = _made(db, at, ask)
+    _bound(db, delivery, newest.key if newest is not None else f"resume@{at.offset}")
+    return Claim(delivery, marker, -1)
+
+
+def give_up_waiting(db: sqlite3.Connection, session: int) -> None:
+    """A client starts with this session: what an earlier one was handed for a boundary it never wrote is lost."""
     db.execute(
-        "UPDATE deliveries SET boundary_key = ? WHERE id = ?", (newest.key if newest else f"resume@{at.offset}", claim.id)
+        "UPDATE deliveries SET boundary_key = ? WHERE session_id = ? AND consumed_at IS NOT NULL AND boundary_key = ''",
+        (VOID, session),
     )
-    return claim
 
 
 def printed(db: sqlite3.Connection, claim: Claim, mode: str, units: int, plan_tokens: int) -> None:
-    """Note what was handed over."""
+    """Note what was handed over; ``mode`` is never empty, that is how a delivery counts as printed."""
     db.execute(
         "UPDATE deliveries SET mode = ?, units = ?, plan_tokens = ? WHERE id = ?", (mode, units, plan_tokens, claim.id)
     )
@@ -120,84 +181,54 @@ def printed(db: sqlite3.Connection, claim: Claim, mode: str, units: int, plan_to
 
 def unclaim(db: sqlite3.Connection, claim: Claim) -> None:
     """Give a claim back: nothing could be printed, so somebody else may."""
-    db.execute(
-        "UPDATE deliveries SET consumed_at = NULL, consumed_offset = NULL, event = '', boundary_key = '' WHERE id = ?",
-        (claim.id,),
-    )
+    db.execute("DELETE FROM deliveries WHERE id = ?", (claim.id,))
 
 
-def newest_boundary(db: sqlite3.Connection, at: SessionRow) -> Cut | None:
-    """The last compaction of the main line."""
-    found = cuts(db, at)
-    return found[-1] if found else None
+def release(db: sqlite3.Connection) -> int:
+    """Give back what a worker that died had claimed and not printed; return how many."""
+    claimed = "consumed_at IS NOT NULL AND mode = ''"
+    kept = db.execute(
+        f"UPDATE deliveries SET consumed_at = NULL, consumed_offset = NULL, event = '' WHERE {claimed} AND boundary_key = 'resume'"
+    ).rowcount
+    return kept + db.execute(f"DELETE FROM deliveries WHERE {claimed}").rowcount
 
 
 def bind(db: sqlite3.Connection, at: SessionRow) -> None:
-    """Bind deliveries that waited to the boundaries that have come since."""
+    """Bind deliveries that waited to the boundaries that have come since, in order."""
+    # A transcript that lost its end goes on from there.
+    db.execute(
+        "UPDATE deliveries SET consumed_offset = ?1 WHERE session_id = ?2 AND boundary_key = '' AND consumed_offset > ?1",
+        (at.offset, at.id),
+    )
     waiting = db.execute(
-        "SELECT id, consumed_offset FROM deliveries WHERE session_id = ? AND consumed_at IS NOT NULL AND boundary_key = ''"
-        " ORDER BY id",
+        "SELECT id, consumed_offset, consumed_at FROM deliveries WHERE session_id = ? AND consumed_at IS NOT NULL"
+        " AND boundary_key = '' ORDER BY consumed_offset, id",
         (at.id,),
     ).fetchall()
     if not waiting:
         return
     taken = {key for (key,) in db.execute("SELECT boundary_key FROM deliveries WHERE session_id = ?", (at.id,))}
-    for delivery, offset in waiting:
-        cut = next((c for c in cuts(db, at) if c.offset >= offset and c.key not in taken), None)
-        if cut is not None:
-            taken.add(cut.key)
-            db.execute("UPDATE deliveries SET boundary_key = ? WHERE id = ?", (cut.key, delivery))
+    found = cuts(db, at)
+    for delivery, offset, consumed_at in waiting:
+        cut = next((c for c in found if c.offset >= offset and c.key not in taken), None)
+        if cut is None:
+            continue
+        gone = went_on(db, at, offset, cut.offset, consumed_at)
+        _bound(db, delivery, VOID if gone else cut.key)
+        taken.add(VOID if gone else cut.key)
 
 
-def is_delivered(db: sqlite3.Connection, at: SessionRow, cut: Cut, but: int = 0) -> bool:
-    """Whether a boundary has had its handoff: by a delivery bound to it, or by the transcript's own record."""
+def is_delivered(db: sqlite3.Connection, at: SessionRow, cut: Cut) -> bool:
+    """Whether a boundary has had its handoff: by a delivery bound to it, or by the transcript's own record.
+
+    A fork copies its parent's boundaries with their uuids, so a delivery of any session counts; a key that is only an
+    offset means this session's alone.
+    """
+    own = cut.key.startswith("@")
     bound = db.execute(
-        "SELECT 1 FROM deliveries WHERE session_id = ? AND boundary_key = ? AND id <> ?", (at.id, cut.key, but)
+        "SELECT 1 FROM deliveries WHERE boundary_key = ? AND (session_id = ? OR ?)", (cut.key, at.id, not own)
     ).fetchone()
-    if bound:
-        return True
-    proof = db.execute(
-        "SELECT 1 FROM proofs WHERE session_id = ? AND gen = ? AND offset > ?", (at.id, at.gen, cut.offset)
-    ).fetchone()
-    return proof is not None
-
-
-def pressure(db: sqlite3.Connection, at: SessionRow) -> int:
-    """How many of the newest legs in a row made no progress: 0 normal, 1 give state only, 2 give nothing.
-
-    Progress is a finished turn (the assistant spoke and a new prompt followed) or :data:`LITTLE` finished tool uses.
-    Long turns of many tool uses between compactions are normal work, not thrashing.
-    """
-    ends = [c.offset for c in cuts(db, at)]
-    level, end = 0, at.offset + 1
-    if ends and not _anything(db, at, ends[-1], end):
-        end = ends.pop()
-    for start in reversed(ends):
-        if _progress(db, at, start, end):
-            break
-        level += 1
-        end = start
-    return level
-
-
-def in_subagent(db: sqlite3.Connection, at: SessionRow) -> bool:
-    """Whether the main line waits for a foreground subagent: then a compaction is the subagent's, not the session's.
-
-    Clients before 2.1.332 send no ``agent_id`` with the hooks of a subagent's compaction.
-    """
-    row = db.execute(
-        "SELECT max(offset) FROM tool_events WHERE session_id = ? AND gen = ? AND status = 'open' AND agent_id = ''"
-        " AND rewound = '' AND name IN ('Agent', 'Task')",
-        (at.id, at.gen),
-    ).fetchone()
-    if row[0] is None:
-        return False
-    later = db.execute(
-        "SELECT 1 FROM messages WHERE session_id = ? AND gen = ? AND offset > ? AND withdrawn = '' AND kind NOT IN"
-        " ('queued', 'text') UNION ALL SELECT 1 FROM boundaries WHERE session_id = ?1 AND gen = ?2 AND offset > ?3",
-        (at.id, at.gen, row[0]),
-    ).fetchone()
-    return later is None
+    return bound is not None or _proven(db, at, cut)
 
 
 def new_marker() -> str:
@@ -205,52 +236,62 @@ def new_marker() -> str:
     return secrets.token_hex(4)
 
 
-def _made(db: sqlite3.Connection, at: SessionRow, gap: int, event: str, now: int) -> Claim:
+def _again(db: sqlite3.Connection, at: SessionRow, ask: Ask) -> Claim | None:
+    """What this very request was given before."""
+    if not ask.request:
+        return None
+    row = db.execute(
+        "SELECT id, marker, consumed_offset, boundary_key FROM deliveries WHERE session_id = ? AND event = ?"
+        " ORDER BY id DESC LIMIT 1",
+        (at.id, ask.name),
+    ).fetchone()
+    if row is None:
+        return None
+    end = next((c.offset for c in cuts(db, at) if c.key == row[3]), row[2] + 1)
+    return Claim(row[0], row[1], end)
+
+
+def _resumed_here(db: sqlite3.Connection, at: SessionRow, ask: Ask) -> bool:
+    """Whether a resume at this very state of the transcript had its handoff."""
+    row = db.execute(
+        "SELECT 1 FROM deliveries WHERE session_id = ? AND consumed_offset = ? AND event LIKE ?",
+        (at.id, at.offset, f"{ask.event}%"),
+    )
+    return row.fetchone() is not None
+
+
+def _lost(db: sqlite3.Connection, at: SessionRow, ask: Ask, cut: Cut) -> bool:
+    """Whether a client died between a boundary and its record of our handoff: nothing follows the boundary at all."""
+    return fresh(db, at, cut) and not _proven(db, at, cut) and not _resumed_here(db, at, ask)
+
+
+def _proven(db: sqlite3.Connection, at: SessionRow, cut: Cut) -> bool:
+    row = db.execute(
+        "SELECT 1 FROM proofs WHERE session_id = ? AND gen = ? AND offset > ?", (at.id, at.gen, cut.offset)
+    )
+    return row.fetchone() is not None
+
+
+def _made(db: sqlite3.Connection, at: SessionRow, ask: Ask) -> tuple[int, str]:
     marker = new_marker()
     cursor = db.execute(
-        "INSERT INTO deliveries (session_id, marker, armed_at, armed_offset, gap, consumed_at, consumed_offset, event)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-        (at.id, marker, now, at.offset, gap, now, at.offset, event),
+        "INSERT INTO deliveries (session_id, marker, armed_at, armed_offset, consumed_at, consumed_offset, event)"
+        " VALUES (?1, ?2, ?3, ?4, ?3, ?4, ?5)",
+        (at.id, marker, ask.now, at.offset, ask.name),
     )
     assert cursor.lastrowid is not None
-    return Claim(cursor.lastrowid, marker, gap)
+    return cursor.lastrowid, marker
+
+
+def _bound(db: sqlite3.Connection, delivery: int, key: str) -> None:
+    db.execute("UPDATE deliveries SET boundary_key = ? WHERE id = ?", (key, delivery))
 
 
 def _waits_for_boundary(db: sqlite3.Connection, at: SessionRow) -> bool:
-    """Whether the last delivery's boundary is still to come: nothing was said since it was consumed."""
+    """Whether the last delivery's boundary is still to come: the model has not gone on since it was consumed."""
     row = db.execute(
-        "SELECT consumed_offset FROM deliveries WHERE session_id = ? AND consumed_at IS NOT NULL AND boundary_key = ''"
-        " ORDER BY id DESC LIMIT 1",
+        "SELECT consumed_offset, consumed_at FROM deliveries WHERE session_id = ? AND consumed_at IS NOT NULL"
+        " AND boundary_key = '' ORDER BY consumed_offset DESC, id DESC LIMIT 1",
         (at.id,),
     ).fetchone()
-    return row is not None and not _anything(db, at, row[0] - 1, at.offset + 1)
-
-
-def _fresh(db: sqlite3.Connection, at: SessionRow, cut: Cut) -> bool:
-    """Whether nothing has happened since the boundary."""
-    return not _anything(db, at, cut.offset, at.offset + 1)
-
-
-def _anything(db: sqlite3.Connection, at: SessionRow, after: int, before: int) -> bool:
-    row = db.execute(
-        "SELECT 1 FROM messages WHERE session_id = ?1 AND gen = ?2 AND offset > ?3 AND offset < ?4 AND role = 'assistant'"
-        " UNION ALL SELECT 1 FROM tool_events WHERE session_id = ?1 AND gen = ?2 AND offset > ?3 AND offset < ?4",
-        (at.id, at.gen, after, before),
-    ).fetchone()
-    return row is not None
-
-
-def _progress(db: sqlite3.Connection, at: SessionRow, start: int, end: int) -> bool:
-    (done,) = db.execute(
-        "SELECT count(*) FROM tool_events WHERE session_id = ? AND gen = ? AND offset > ? AND offset < ? AND status <> 'open'",
-        (at.id, at.gen, start, end),
-    ).fetchone()
-    if done >= LITTLE:
-        return True
-    row = db.execute(
-        "SELECT 1 FROM messages u WHERE u.session_id = ?1 AND u.gen = ?2 AND u.offset > ?3 AND u.offset < ?4 AND u.role = 'user'"
-        " AND u.kind IN ('prompt', 'command') AND u.withdrawn = '' AND EXISTS (SELECT 1 FROM messages a WHERE"
-        " a.session_id = ?1 AND a.gen = ?2 AND a.offset > ?3 AND a.offset < u.offset AND a.role = 'assistant')",
-        (at.id, at.gen, start, end),
-    ).fetchone()
-    return row is not None
+    return row is not None and not went_on(db, at, row[0], at.offset + 1, row[1])

@@ -6,6 +6,7 @@ keeps two reads of the same transcript from overlapping.
 
 from __future__ import annotations
 
+import fnmatch
 import sqlite3
 import threading
 import time
@@ -16,29 +17,46 @@ from pathlib import Path
 from msgspec import Struct
 
 from endless_mode.bottle.closing import closing
-from endless_mode.bottle.file import LockTimeout, archive, bottle_path
+from endless_mode.bottle.file import archive, bottle_path
 from endless_mode.bottle.session import Bottle, gap, write_bottle
 from endless_mode.bottle.view import SessionRow, load_session
-from endless_mode.deliver import claims
-from endless_mode.deliver.claims import Claim
-from endless_mode.deliver.handoff import compose, plan_budget, task_of
+from endless_mode.deliver import claims, legs
+from endless_mode.deliver.claims import Ask, Claim
+from endless_mode.deliver.handoff import closing_of, compose, last_bottle, plan_budget, task_of
 from endless_mode.deliver.timeline import timeline
 from endless_mode.home import Home
 from endless_mode.ingest import ingest_file
-from endless_mode.ingest.ingest import Unreadable, ensure_session
+from endless_mode.ingest.ingest import Progress, Unreadable, ensure_session
 from endless_mode.observe.base import InlineObserver
 from endless_mode.observe.rules import RulesObserver
 from endless_mode.settings import Settings
 from endless_mode.store import Store
+from endless_mode.store.trouble import needs_reopening
 
 #: How late the client may write the last lines before a hook runs (measured: 16 to 82 ms).
 LATE_SECONDS = 0.25
 _STEP = 0.02
 
 PLATFORM = "claude"
+RULES = RulesObserver()
 
 #: Says that something went wrong, by a word of our own and the exception.
 Complain = Callable[[str, str, BaseException], None]
+
+
+class Caller(Struct, frozen=True):
+    """The hook that asks: its session, transcript and directory; a name for its request, by which a second try is
+    known; the time (monotonic, seconds) after which nobody reads the answer."""
+
+    session_id: str
+    path: Path | None
+    cwd: str = ""
+    request: str = ""
+    until: float = float("inf")
+
+    def ask(self, event: str) -> Ask:
+        """The question as the claims put it."""
+        return Ask(event, _now(), self.request)
 
 
 class Sealed(Struct, frozen=True):
@@ -57,7 +75,7 @@ class Desk:
         settings: Settings,
         store: Store,
         complain: Complain,
-        observer: InlineObserver | None = RulesObserver(),
+        observer: InlineObserver | None = RULES,
     ) -> None:
         self.home = home
         self.settings = settings
@@ -80,9 +98,23 @@ class Desk:
                     row = ingest_file(self.store, path, session_id=session_id, observer=self.observer).session
                     return self.store.read(lambda db: load_session(db, row))
                 except Unreadable:
-                    pass
-            row = self.store.write(lambda db: ensure_session(db, PLATFORM, session_id))
-        return self.store.write(lambda db: load_session(db, row))
+                    pass  # what the store has is served
+        return self.row(session_id)
+
+    def row(self, session_id: str) -> SessionRow:
+        """A session's row as the store has it, made when there is none."""
+        return self.store.write(lambda db: load_session(db, ensure_session(db, PLATFORM, session_id)))
+
+    def read_in(self, session_id: str, path: Path, progress: Progress, stretch: int) -> int:
+        """Read a past session's transcript in small steps; return how many lines could not be read.
+
+        What ``progress`` raises ends it, and the session is free for others at once.
+        """
+        with self._locks[session_id]:
+            read = ingest_file(
+                self.store, path, session_id=session_id, observer=self.observer, progress=progress, stretch=stretch
+            )
+        return read.skipped
 
     def tail_to_the_end(self, session_id: str, path: Path | None) -> SessionRow:
         """The same, waiting up to 250 ms for the result of a tool use that ended just now."""
@@ -110,57 +142,81 @@ class Desk:
     def render(self, at: SessionRow) -> Bottle:
         """Render the session's bottle into the home."""
         bottle = write_bottle(self.store, at.id, self.home.bottles, self.home.run / "locks")
-        now = _now()
-        self.store.write(
-            lambda db: db.execute(
-                "INSERT INTO bottles VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (session_id) DO UPDATE SET path = excluded.path,"
-                " mode = excluded.mode, rendered_at = excluded.rendered_at, rendered_offset = excluded.rendered_offset,"
-                " gap = excluded.gap",
-                (at.id, str(bottle.path), bottle.mode, now, bottle.offset, bottle.gap),
-            ).rowcount
-        )
+        row = (at.id, str(bottle.path), bottle.mode, _now(), bottle.offset, bottle.gap)
+        try:
+            self.store.write(lambda db: db.execute(_BOTTLE, row).rowcount)
+        except sqlite3.Error as error:
+            self._complain("bottle_not_noted", at.content_session_id, error)
         return bottle
 
     def archive(self, session_id: str) -> Path | None:
         """Move a session's bottle into the archive; ``None`` when it has none."""
         path = bottle_path(self.home.bottles, session_id)
-        return archive(path, self.home.archive, _now()) if path.exists() else None
+        if not path.exists():
+            return None
+        moved = archive(path, self.home.archive, _now())
+        self.store.write(
+            lambda db: (
+                db.execute(
+                    "UPDATE bottles SET path = ? WHERE session_id IN (SELECT id FROM sessions WHERE content_session_id = ?)",
+                    (str(moved), session_id),
+                ).rowcount
+            )
+        )
+        return moved
 
     def gap(self, at: SessionRow) -> int:
         """Tool events that an observer still has to answer for."""
         return self.store.read(lambda db: gap(db, at.id))
 
-    def seal(self, at: SessionRow, began: int) -> Sealed:
-        """Render and arm. The drain was waited for by the caller."""
+    def handed(self, at: SessionRow) -> int:
+        """Handoffs of the session so far; what a seal must know from its beginning."""
+        return self.store.read(lambda db: claims.handed(db, at.id))
+
+    def seal(self, at: SessionRow, before: int) -> Sealed:
+        """Render and arm, unless a handoff was given since ``before`` was read. The drain was waited for by the caller."""
         bottle = self.render(at)
-        self.store.write(lambda db: claims.arm(db, at, bottle.gap, began, _now()))
+        self.store.write(lambda db: claims.arm(db, at, bottle.gap, before, _now()))
         return Sealed(bottle, bottle.gap)
+
+    def in_subagent(self, at: SessionRow) -> bool:
+        """Whether a compaction now is a subagent's; then no marker can be for it, and one that is there is stale."""
+        if not self.store.read(lambda db: legs.in_subagent(db, at)):
+            return False
+        self.store.write(lambda db: claims.disarm(db, at.id))
+        return True
 
     # -- handing over --------------------------------------------------------------------------------------
 
-    def after_compaction(self, session_id: str, path: Path | None, cwd: str) -> str:
+    def after_compaction(self, caller: Caller) -> str:
         """What a SessionStart(compact) prints."""
-        at = self.tail(session_id, path)
-        if self.store.read(lambda db: claims.in_subagent(db, at)) and not self._armed(at):
+        at = self.tail(caller.session_id, caller.path)
+        if at.gen == 0:
+            return self._timeline(at, caller)
+        if self.store.read(lambda db: legs.in_subagent(db, at) and not claims.is_armed(db, at.id)):
             return ""
-        now = _now()
-        claim = self.store.write(lambda db: claims.claim_compaction(db, at, gap(db, at.id), "SessionStart", now))
-        return self._hand_over(at, claim, cwd)
+        ask = caller.ask("SessionStart:compact")
+        claim = self.store.write(lambda db: claims.claim_compaction(db, at, ask))
+        return self._hand_over(at, claim, caller, or_timeline=True)
 
-    def at_prompt(self, session_id: str, path: Path | None, cwd: str) -> str:
+    def at_prompt(self, caller: Caller) -> str:
         """What a UserPromptSubmit prints: the handoff of a boundary that got none."""
-        return self._missed(self.tail(session_id, path), "UserPromptSubmit", cwd)
+        at = self.tail(caller.session_id, caller.path)
+        ask, since = caller.ask("UserPromptSubmit"), self.installed_at
+        claim = self.store.write(lambda db: claims.claim_missed(db, at, ask, since))
+        return self._hand_over(at, claim, caller)
 
-    def at_resume(self, session_id: str, path: Path | None, cwd: str) -> str:
+    def at_resume(self, caller: Caller) -> str:
         """What a SessionStart(resume) prints: nothing when the newest boundary had its handoff (setting ``auto``)."""
-        at = self.tail(session_id, path)
-        if self.settings.resume == "never":
+        at = self.tail(caller.session_id, caller.path)
+        if self.settings.resume == "never" or at.gen == 0:
             return ""
+        ask, since = caller.ask("SessionStart:resume"), self.installed_at
         if self.settings.resume == "always":
-            now = _now()
-            claim = self.store.write(lambda db: claims.claim_always(db, at, gap(db, at.id), "SessionStart", now))
-            return self._hand_over(at, claim, cwd)
-        return self._missed(at, "SessionStart", cwd)
+            claim = self.store.write(lambda db: claims.claim_always(db, at, ask))
+        else:
+            claim = self.store.write(lambda db: claims.claim_missed(db, at, ask, since, resumed=True))
+        return self._hand_over(at, claim, caller)
 
     def at_startup(self, session_id: str, cwd: str) -> str:
         """The timeline of the project, when the setting is on."""
@@ -168,56 +224,99 @@ class Desk:
             return ""
         return self.store.read(lambda db: timeline(db, cwd, session_id))
 
-    def _missed(self, at: SessionRow, event: str, cwd: str) -> str:
-        now, since = _now(), self.installed_at
-        claim = self.store.write(lambda db: claims.claim_missed(db, at, gap(db, at.id), event, now, since))
-        return self._hand_over(at, claim, cwd)
+    def _timeline(self, at: SessionRow, caller: Caller) -> str:
+        return self.store.read(lambda db: timeline(db, caller.cwd or at.cwd, at.content_session_id))
 
-    def _armed(self, at: SessionRow) -> bool:
-        ask = "SELECT 1 FROM deliveries WHERE session_id = ? AND consumed_at IS NULL"
-        return self.store.read(lambda db: db.execute(ask, (at.id,)).fetchone() is not None)
-
-    def _hand_over(self, at: SessionRow, claim: Claim | None, cwd: str) -> str:
-        """The handoff for a claim, by the best rung of the ladder that holds."""
+    def _hand_over(self, at: SessionRow, claim: Claim | None, caller: Caller, *, or_timeline: bool = False) -> str:
+        """The handoff for a claim, by the best rung of the ladder that holds; else the claim is given back."""
         if claim is None:
             return ""
-        level = self.store.read(lambda db: claims.pressure(db, at))
+        level = self.store.read(lambda db: legs.pressure(db, at, claim.end))
         if level >= 2:
+            self._printed(at, claim, "none", 0, 0)
             return ""
         try:
-            text, bottle, budget = self._compose(at, claim, level)
+            text, mode, budget = self._compose(at, claim, level)
         except Exception as error:
+            self.store.write(lambda db: claims.unclaim(db, claim))
+            if needs_reopening(error):
+                raise
             self._complain("handoff_failed", at.content_session_id, error)
-            return self.store.read(lambda db: timeline(db, cwd or at.cwd))
-        mode = bottle.mode if bottle else ""
-        self.store.write(lambda db: claims.printed(db, claim, mode, len(text), budget))
+            return self._timeline(at, caller) if or_timeline else ""
+        if time.monotonic() > caller.until:
+            self.store.write(lambda db: claims.unclaim(db, claim))
+            return ""
+        self._printed(at, claim, mode, len(text), budget)
         return text
 
-    def _compose(self, at: SessionRow, claim: Claim, level: int) -> tuple[str, Bottle | None, int]:
-        """The text, the bottle it names (``None``: it could not be written), the plan's budget."""
-        state, task = self.store.read(lambda db: (closing(db, at).state, task_of(db, at)))
+    def _printed(self, at: SessionRow, claim: Claim, mode: str, units: int, budget: int) -> None:
+        try:
+            self.store.write(lambda db: claims.printed(db, claim, mode, units, budget))
+        except sqlite3.Error as error:
+            self._complain("handoff_not_noted", at.content_session_id, error)
+
+    def _compose(self, at: SessionRow, claim: Claim, level: int) -> tuple[str, str, int]:
+        """The text, the mode of what it names, the plan's budget.
+
+        When the bottle cannot be rendered now, the one on disk serves, with the state fresh from the store.
+        """
         budget = plan_budget(at.context_tokens, self.settings.plan_tokens) if level == 0 else 0
-        bottle: Bottle | None = None
+        stale = False
+        bottle: Bottle | None
         try:
             bottle = self.render(at)
-        except (OSError, LockTimeout) as error:
+        except Exception as error:
+            if needs_reopening(error):
+                raise
             self._complain("bottle_not_written", at.content_session_id, error)
-        return compose(bottle, state, task, budget, claim.marker).text, bottle, budget
+            bottle = last_bottle(self.home.bottles, at.content_session_id)
+            stale = bottle is not None
+        try:
+            state, task = self.store.read(lambda db: (closing(db, at).state, task_of(db, at)))
+        except Exception as error:
+            if bottle is None or needs_reopening(error):
+                raise
+            self._complain("state_not_derived", at.content_session_id, error)
+            state, task = closing_of(bottle), ""
+        text = compose(bottle, state, task, budget, claim.marker, stale=stale).text
+        return text, bottle.mode if bottle is not None else "state", budget
+
+
+_BOTTLE = """
+INSERT INTO bottles VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (session_id) DO UPDATE SET path = excluded.path,
+  mode = excluded.mode, rendered_at = excluded.rendered_at, rendered_offset = excluded.rendered_offset,
+  gap = excluded.gap
+"""
 
 
 def installed_at(home: Home) -> int:
-    """When this home was made, in milliseconds: no boundary from before gets a handoff."""
-    file = home.root / "installed"
+    """When this home was made, in milliseconds: no boundary from before gets a handoff.
+
+    A time in the future was written by a clock that has been put right since: then it is now.
+    """
+    file, now = home.root / "installed", _now()
     try:
-        return int(file.read_text())
+        found = int(file.read_text())
+        if found <= now:
+            return found
     except (OSError, ValueError):
-        now = _now()
-        try:
-            file.write_text(f"{now}\n")
-            file.chmod(0o600)
-        except OSError:
-            pass
-        return now
+        pass
+    try:
+        file.write_text(f"{now}\n")
+        file.chmod(0o600)
+    except OSError:
+        pass
+    return now
+
+
+def is_excluded(settings: Settings, cwd: str) -> bool:
+    """Whether a directory's sessions are none of ours, by its path or its name."""
+    name = Path(cwd).name
+    return any(fnmatch.fnmatch(cwd, p) or fnmatch.fnmatch(name, p) for p in settings.excluded_projects)
+
+
+def _forgotten(db: sqlite3.Connection) -> list[str]:
+    return [row[0] for row in db.execute("SELECT content_session_id FROM tombstones")]
 
 
 def _now() -> int:

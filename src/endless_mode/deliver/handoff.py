@@ -7,17 +7,23 @@ Limit: the client passes 10,000 UTF-16 units of a hook's output whole and cuts w
 from __future__ import annotations
 
 import sqlite3
+from pathlib import Path
 
 from msgspec import Struct
 
 from endless_mode.bottle.closing import STATE_UNITS, units
 from endless_mode.bottle.entries import MODE_RECONSTRUCTED
 from endless_mode.bottle.escape import CLOSING, INDEX, flatten
+from endless_mode.bottle.file import bottle_path
 from endless_mode.bottle.pages import MAX_TOKENS, Page, fits_one_read, pages, tail_pages
+from endless_mode.bottle.parse import BadBottle, parse_header
+from endless_mode.bottle.render import Rendered
 from endless_mode.bottle.session import Bottle
 from endless_mode.bottle.view import SessionRow
 
 LIMIT = 9_000
+#: UTF-16 units the calls of a plan may take.
+CALLS_UNITS = 2_000
 HEAD = "# [claude-mem] Endless Mode — session continuation"
 MARK = "Endless Mode handoff "
 
@@ -81,18 +87,24 @@ def _from_top(lines: list[str], start: int, budget: int) -> list[Page]:
     return found
 
 
-def compose(bottle: Bottle | None, state: str, task: str, budget: int, marker: str) -> Handoff:
+def compose(
+    bottle: Bottle | None, state: str, task: str, budget: int, marker: str, *, stale: bool = False
+) -> Handoff:
     """The handoff for a bottle on disk, or (``None``) for a session whose bottle could not be written.
 
-    ``task`` is the current task in one line; ``budget`` the plan's tokens, 0 for a handoff that asks for no Read.
+    ``task`` is the current task in one line; ``budget`` the plan's tokens, 0 for a handoff that asks for no Read;
+    ``stale``: the bottle is an older one that could not be brought up to date.
     """
     plan = reading_plan(bottle.rendered.text, budget) if bottle is not None and budget > 0 else []
     parts = [HEAD, ""]
     if bottle is None:
         parts.append("The record of this session could not be written to disk; this is where it stands:")
     else:
+        plan = _shortest(str(bottle.path), plan)
         parts += _opening(str(bottle.path), [_call(str(bottle.path), page) for page in plan])
         parts += _DEGRADED if bottle.mode == MODE_RECONSTRUCTED else _FULL
+        if stale:
+            parts.append("- It could not be brought up to date just now: what stands below is newer than its end.")
         if bottle.gap > 0:
             parts.append(
                 f"- The last {bottle.gap} tool events have observations still being written; they will appear in the timeline shortly."
@@ -103,6 +115,37 @@ def compose(bottle: Bottle | None, state: str, task: str, budget: int, marker: s
     text = f"{head}\n{CLOSING}\n{_shortened(state, room)}{foot}"
     assert units(text) <= LIMIT, "a handoff is never longer than its limit"
     return Handoff(text, plan, marker)
+
+
+def _shortest(path: str, plan: list[Page]) -> list[Page]:
+    """The plan with calls dropped from its end until it leaves room for the rest; paths can be long."""
+    kept, room = [], CALLS_UNITS
+    for page in plan:
+        room -= units(_call(path, page)) + 1
+        if room < 0:
+            break
+        kept.append(page)
+    return kept
+
+
+def last_bottle(directory: Path, session_id: str) -> Bottle | None:
+    """The bottle of a session that is on disk, however old; ``None`` when there is none that can be read."""
+    path = bottle_path(directory, session_id)
+    try:
+        data = path.read_bytes()
+        text = data.decode("utf-8")
+        header = parse_header(text)
+    except (OSError, UnicodeDecodeError, BadBottle):
+        return None
+    return Bottle(path, header.mode, 0, 0, Rendered(text, data, [], [], 0))
+
+
+def closing_of(bottle: Bottle) -> str:
+    """The state as it stands in a bottle."""
+    lines = bottle.rendered.text.split("\n")
+    start = _line_of(lines, CLOSING) + 1
+    end = next((n for n in range(start, len(lines)) if lines[n].startswith("### Working set")), len(lines))
+    return "\n".join(lines[start:end]).strip() if start else ""
 
 
 def _shortened(state: str, room: int) -> str:

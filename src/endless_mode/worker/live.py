@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import fnmatch
 import time
 from collections.abc import Awaitable, Callable, Collection, Coroutine
 from concurrent.futures import ThreadPoolExecutor
@@ -16,16 +15,13 @@ from msgspec import Struct
 from endless_mode.bottle.file import clean_leftovers
 from endless_mode.bottle.session import Bottle
 from endless_mode.bottle.view import SessionRow
-from endless_mode.deliver import claims
-from endless_mode.deliver.desk import Desk
-from endless_mode.errors import BadRequest
+from endless_mode.deliver.desk import RULES, Caller, Desk, is_excluded
+from endless_mode.deliver.keeper import Keeper
+from endless_mode.errors import BadRequest, EndlessError
 from endless_mode.home import Home
-from endless_mode.observe import slow
 from endless_mode.observe.base import InlineObserver
-from endless_mode.observe.rules import RulesObserver
 from endless_mode.observe.slow import SlowObserver
 from endless_mode.settings import Settings
-from endless_mode.store.recovery import open_or_recover
 from endless_mode.worker.drain import Drains
 from endless_mode.worker.log import Log
 from endless_mode.worker.messages import (
@@ -45,6 +41,10 @@ POLL, POLL_QUIET = 1.0, 10.0
 _QUIET_AFTER = 600.0
 #: Seconds after a Stop before its render, so that the last lines are there and a burst makes one bottle.
 _SETTLE = 0.3
+#: Seconds an answer may need from here to the hook.
+_ON_ITS_WAY = 0.05
+#: Name of a render's task once it renders.
+_RUNNING = "rendering"
 
 
 class Live(Struct):
@@ -60,19 +60,22 @@ class LiveService:
     """See :class:`endless_mode.worker.service.Service`."""
 
     def __init__(
-        self, home: Home, settings: Settings, observer: InlineObserver | None = RulesObserver(), slow_observer: SlowObserver | None = None
+        self,
+        home: Home,
+        settings: Settings,
+        observer: InlineObserver | None = RULES,
+        slow_observer: SlowObserver | None = None,
     ) -> None:
         self.home = home
         self.settings = settings
         self.drains = Drains()
         self.slow = slow_observer
-        self._observer = observer
         self._log = Log(home.log, settings.log_level)
+        self.keeper = Keeper(home, settings, self._complain, observer)
         self._pool = ThreadPoolExecutor(4, thread_name_prefix="desk")
         self._live: dict[str, Live] = {}
         self._renders: dict[str, asyncio.Task[None]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
-        self.desk: Desk
 
     # -- life ----------------------------------------------------------------------------------------------
 
@@ -82,11 +85,8 @@ class LiveService:
         self._spawn(self._poll())
 
     def _open(self) -> None:
-        store, anew = open_or_recover(self.home.database, self.home.run / "suspect")
-        if anew:
+        if self.keeper.open():
             self._log.write("database_recovered", level="warning")
-        self.desk = Desk(self.home, self.settings, store, self._complain, self._observer)
-        store.write(slow.release)
         clean_leftovers(self.home.bottles)
 
     async def stop(self) -> None:
@@ -101,7 +101,7 @@ class LiveService:
         for session_id in waiting:
             live = self._live.get(session_id)
             await self._run(partial(self._render_quietly, session_id, live.path if live else None))
-        await self._run(self.desk.store.close)
+        await self._run(self.keeper.close)
         self._pool.shutdown(wait=False)
 
     def live_sessions(self) -> Collection[str]:
@@ -113,7 +113,8 @@ class LiveService:
 
     async def hook(self, client: str, event: str, payload: HookInput, env: HookEnv) -> bytes:
         """Take one hook event in; the bytes are what its hook prints."""
-        if not self.settings.enabled or not payload.session_id or self._excluded(payload.cwd):
+        until = time.monotonic() + env.budget_ms / 1000 - _ON_ITS_WAY if env.budget_ms else float("inf")
+        if not self.settings.enabled or not payload.session_id or is_excluded(self.settings, payload.cwd):
             return b""
         answer = self._answers().get((event, payload.source or "")) or self._answers().get((event, ""))
         if answer is None:
@@ -121,10 +122,19 @@ class LiveService:
         if payload.agent_id is not None and event in ("PreCompact", "SessionStart", "PostCompact"):
             return b""
         self._follow(payload)
-        text = await answer(payload)
+        if env.spooled and event != "SessionEnd":
+            answer = self._seen  # nobody reads the answer, so nothing may be handed over or sealed
+        request = getattr(env, "request", "")
+        caller = Caller(payload.session_id, _path(payload), payload.cwd, request, until)
+        try:
+            text = await answer(payload, caller)
+        except EndlessError as error:
+            if error.code != "forgotten":
+                raise
+            return b""
         return b"" if env.spooled else text.encode("utf-8", "replace")
 
-    def _answers(self) -> dict[tuple[str, str], Callable[[HookInput], Awaitable[str]]]:
+    def _answers(self) -> dict[tuple[str, str], Callable[[HookInput, Caller], Awaitable[str]]]:
         return {
             ("SessionStart", "compact"): self._compacted,
             ("SessionStart", "resume"): self._resumed,
@@ -136,44 +146,50 @@ class LiveService:
             ("SessionEnd", ""): self._ended,
         }
 
-    async def _compacted(self, payload: HookInput) -> str:
-        return await self._run(lambda: self.desk.after_compaction(payload.session_id, _path(payload), payload.cwd))
+    async def _compacted(self, _: HookInput, caller: Caller) -> str:
+        return await self._run(lambda: self.keeper.after_compaction(caller))
 
-    async def _resumed(self, payload: HookInput) -> str:
-        return await self._run(lambda: self.desk.at_resume(payload.session_id, _path(payload), payload.cwd))
+    async def _resumed(self, _: HookInput, caller: Caller) -> str:
+        return await self._run(lambda: self.keeper.at_resume(caller))
 
-    async def _prompted(self, payload: HookInput) -> str:
-        return await self._run(lambda: self.desk.at_prompt(payload.session_id, _path(payload), payload.cwd))
+    async def _prompted(self, _: HookInput, caller: Caller) -> str:
+        return await self._run(lambda: self.keeper.at_prompt(caller))
 
-    async def _started(self, payload: HookInput) -> str:
-        return await self._run(lambda: self.desk.at_startup(payload.session_id, payload.cwd))
+    async def _started(self, _: HookInput, caller: Caller) -> str:
+        return await self._use(lambda desk: desk.at_startup(caller.session_id, caller.cwd))
 
-    async def _compacting(self, payload: HookInput) -> str:
-        """Seal. Prints nothing, ever: the client pastes PreCompact's output into the summariser's prompt."""
-        await self._seal(payload.session_id, _path(payload), self.settings.seal_timeout_ms, manual=payload.trigger == "manual")
+    async def _compacting(self, payload: HookInput, caller: Caller) -> str:
+        """Seal. What is printed goes into the summariser's prompt, so that is nothing, or one line if the user asks."""
+        timeout, manual = self.settings.seal_timeout_ms, payload.trigger == "manual"
+        sealed = await self._seal(caller.session_id, caller.path, timeout, manual=manual)
+        if sealed is None or not self.settings.precompact_line:
+            return ""
+        return f"Keep this line in the summary: the full record of this session is the file {sealed.path}"
+
+    async def _seen(self, _: HookInput, caller: Caller) -> str:
+        await self._use(lambda desk: desk.tail(caller.session_id, caller.path))
         return ""
 
-    async def _seen(self, payload: HookInput) -> str:
-        await self._run(lambda: self.desk.tail(payload.session_id, _path(payload)))
+    async def _stopped(self, _: HookInput, caller: Caller) -> str:
+        if caller.path is not None:
+            self._queue_render(caller.session_id, caller.path)
         return ""
 
-    async def _stopped(self, payload: HookInput) -> str:
-        if payload.transcript_path:
-            self._queue_render(payload.session_id, _path(payload))
-        return ""
-
-    async def _ended(self, payload: HookInput) -> str:
-        path = _path(payload)
+    async def _ended(self, payload: HookInput, caller: Caller) -> str:
         if payload.reason == "clear":
-            await self._run(lambda: self._clear(payload.session_id, path))
-        elif path is not None:
-            self._queue_render(payload.session_id, path)
-        self._live.pop(payload.session_id, None)
+            await self._stop_render(caller.session_id)
+            await self._use(lambda desk: self._clear(desk, caller))
+        elif caller.path is not None:
+            self._queue_render(caller.session_id, caller.path)
+        self._live.pop(caller.session_id, None)
         return ""
 
-    def _clear(self, session_id: str, path: Path | None) -> None:
-        self._render_quietly(session_id, path)
-        self.desk.archive(session_id)
+    def _clear(self, desk: Desk, caller: Caller) -> None:
+        try:
+            self._render(desk, caller.session_id, caller.path)
+        except OSError as error:
+            self._complain("render_failed", caller.session_id, error)
+        desk.archive(caller.session_id)
 
     # -- the API -------------------------------------------------------------------------------------------
 
@@ -188,20 +204,24 @@ class LiveService:
 
     async def render_bottle(self, request: RenderRequest) -> RenderAnswer:
         """Render now (``wait``) or soon."""
-        path = Path(request.transcript_path) if request.transcript_path else self._known_path(request.content_session_id)
+        path = (
+            Path(request.transcript_path) if request.transcript_path else self._known_path(request.content_session_id)
+        )
         if not request.wait:
             self._queue_render(request.content_session_id, path)
             return RenderAnswer(True)
-        bottle = await self._run(lambda: self._render(request.content_session_id, path))
+        bottle = await self._use(lambda desk: self._render(desk, request.content_session_id, path))
         if bottle is None:
-            raise BadRequest("nothing_to_render", "Nothing is known of this session.", "Give its transcript's path.", status=404)
+            raise BadRequest(
+                "nothing_to_render", "Nothing is known of this session.", "Give its transcript's path.", status=404
+            )
         return RenderAnswer(False, str(bottle.path), bottle.mode)
 
     async def drain_status(self, session_id: str) -> DrainStatus:
         """How many events are without observation."""
 
-        def ask() -> dict[str, int]:
-            rows = self.desk.store.read(
+        def ask(desk: Desk) -> dict[str, int]:
+            rows = desk.store.read(
                 lambda db: db.execute(
                     "SELECT state, count(*) FROM tool_events e JOIN sessions s ON s.id = e.session_id"
                     " WHERE content_session_id = ? AND state IN ('pending', 'claimed') GROUP BY state",
@@ -210,26 +230,22 @@ class LiveService:
             )
             return {state: int(count) for state, count in rows}
 
-        waiting = await self._run(ask)
+        waiting = await self._use(ask)
         pending, claimed = waiting.get("pending", 0), waiting.get("claimed", 0)
         return DrainStatus(session_id, pending + claimed == 0, pending, claimed, claimed > 0)
 
     # -- seal and render -----------------------------------------------------------------------------------
 
     async def _seal(self, session_id: str, path: Path | None, timeout_ms: int, *, manual: bool) -> Bottle | None:
-        began = int(time.time() * 1000)
-        at = await self._run(lambda: self.desk.tail_to_the_end(session_id, path))
-        if not manual and await self._run(lambda: self.desk.store.read(lambda db: claims.in_subagent(db, at))):
+        at, before = await self._use(partial(_look, session_id=session_id, path=path))
+        if not manual and await self._use(lambda desk: desk.in_subagent(at)):
             return None
-        if not await self._run(lambda: self._holds_something(at)):
+        if at.gen == 0:
             return None
         await self._drained(at, timeout_ms / 1000)
-        sealed = await self._run(lambda: self.desk.seal(at, began))
+        sealed = await self._use(lambda desk: desk.seal(desk.row(session_id), before))
         self._log.write("sealed", session=session_id, count=sealed.gap)
         return sealed.bottle
-
-    def _holds_something(self, at: SessionRow) -> bool:
-        return at.gen > 0
 
     async def _drained(self, at: SessionRow, timeout: float) -> None:
         if self.slow is None:
@@ -237,29 +253,44 @@ class LiveService:
         observer, session_id = self.slow, at.content_session_id
 
         def waiting() -> int:
-            return self.desk.gap(at)
+            return self.keeper.use(lambda desk: desk.gap(at))
 
         await self.drains.wait(session_id, waiting, lambda: observer.standing_still(session_id), timeout)
 
     def _queue_render(self, session_id: str, path: Path | None) -> None:
-        """One render soon, however often it is asked for."""
+        """One render soon, however often it is asked for; asked for while one runs, one more after it."""
         queued = self._renders.get(session_id)
-        if queued is None or queued.done():
-            self._renders[session_id] = asyncio.create_task(self._render_soon(session_id, path))
+        if queued is None or queued.done() or queued.get_name() == _RUNNING:
+            task = asyncio.create_task(self._render_soon(session_id, path, queued))
+            self._renders[session_id] = task
+            task.add_done_callback(lambda done: self._renders.get(session_id) is done and self._renders.pop(session_id))
 
-    async def _render_soon(self, session_id: str, path: Path | None) -> None:
+    async def _render_soon(self, session_id: str, path: Path | None, before: asyncio.Task[None] | None) -> None:
         await asyncio.sleep(_SETTLE)
+        if before is not None:
+            await asyncio.wait([before])
+        task = asyncio.current_task()
+        if task is not None:
+            task.set_name(_RUNNING)
         await self._run(lambda: self._render_quietly(session_id, path))
+
+    async def _stop_render(self, session_id: str) -> None:
+        """Take back a render that is queued, wait for one that runs."""
+        queued = self._renders.get(session_id)
+        if queued is not None:
+            if queued.get_name() != _RUNNING:
+                queued.cancel()
+            await asyncio.wait([queued])
 
     def _render_quietly(self, session_id: str, path: Path | None) -> None:
         try:
-            self._render(session_id, path)
+            self.keeper.use(lambda desk: self._render(desk, session_id, path))
         except Exception as error:
             self._complain("render_failed", session_id, error)
 
-    def _render(self, session_id: str, path: Path | None) -> Bottle | None:
-        at = self.desk.tail(session_id, path)
-        return self.desk.render(at) if at.gen > 0 else None
+    def _render(self, desk: Desk, session_id: str, path: Path | None) -> Bottle | None:
+        at = desk.tail(session_id, path)
+        return desk.render(at) if at.gen > 0 else None
 
     # -- following -----------------------------------------------------------------------------------------
 
@@ -272,26 +303,33 @@ class LiveService:
     async def _poll(self) -> None:
         while True:
             await asyncio.sleep(POLL)
+            try:
+                await self._run(self.keeper.look_after)
+            except Exception as error:
+                self._complain("store_not_looked_after", "", error)
             now = time.monotonic()
-            grown = [s for s, live in self._live.items() if _has_grown(live, now)]
-            for session_id in grown:
-                try:
-                    await self._run(partial(self.desk.tail, session_id, self._live[session_id].path))
-                    self.drains.changed(session_id)
-                except Exception as error:
-                    self._complain("tail_failed", session_id, error)
+            for session_id in [s for s, live in self._live.items() if _has_grown(live, now)]:
+                live = self._live.get(session_id)
+                if live is not None:
+                    await self._tail(session_id, live)
+
+    async def _tail(self, session_id: str, live: Live) -> None:
+        try:
+            await self._use(lambda desk: desk.tail(session_id, live.path))
+            self.drains.changed(session_id)
+        except Exception as error:
+            self._complain("tail_failed", session_id, error)
 
     def _known_path(self, session_id: str) -> Path | None:
         live = self._live.get(session_id)
         return live.path if live else None
 
-    def _excluded(self, cwd: str) -> bool:
-        return any(
-            fnmatch.fnmatch(cwd, pattern) or fnmatch.fnmatch(Path(cwd).name, pattern) for pattern in self.settings.excluded_projects
-        )
-
     def _complain(self, name: str, session: str, error: BaseException) -> None:
         self._log.write(name, level="error", session=session, error=error)
+
+    async def _use(self, work: Callable[[Desk], T]) -> T:
+        """Do work with the desk on a thread."""
+        return await self._run(lambda: self.keeper.use(work))
 
     async def _run(self, work: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._pool, work)
@@ -300,6 +338,12 @@ class LiveService:
         task = asyncio.create_task(coroutine)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+
+
+def _look(desk: Desk, session_id: str, path: Path | None) -> tuple[SessionRow, int]:
+    """A session at the beginning of its seal, and how many handoffs it has had by then."""
+    before = desk.handed(desk.row(session_id))
+    return desk.tail_to_the_end(session_id, path), before
 
 
 def _has_grown(live: Live, now: float) -> bool:
@@ -323,5 +367,3 @@ def _path(payload: HookInput) -> Path | None:
 def factory(home: Home, settings: Settings) -> LiveService:
     """The product's service, with the default observer."""
     return LiveService(home, settings)
-
-
