@@ -7,9 +7,11 @@ the state's packing stopped, in parts of growing size, most needed first; the re
 
 from __future__ import annotations
 
+import heapq
 import sqlite3
 from collections.abc import Iterable
 from datetime import UTC, datetime
+from itertools import islice
 
 from msgspec import Struct
 
@@ -23,6 +25,11 @@ from endless_mode.bottle.view import Said, SessionRow
 STATE_UNITS = 6_000
 #: Characters of the parts of the working set.
 PARTS = (6_000, 10_000, 18_000)
+
+#: Messages and tool events whose tokens are offered one by one, and how many of the tokens.
+SPOKEN_SEEN, BROUGHT_SEEN, NAMES_OFFERED = 120, 300, 900
+#: Files whose lines are offered, newest first.
+FILES_OFFERED = 250
 
 _REQUEST, _ORIGINAL, _WORDS, _PLAN, _DECISIONS, _TODOS, _CHECKS = 700, 300, 500, 700, 1500, 700, 600
 
@@ -45,7 +52,7 @@ def closing(db: sqlite3.Connection, session: SessionRow) -> Closing:
     told = standing(db, session)
     weights = weigh(told, session.cwd)
     fixed = _fixed(told, session)
-    offered = candidates(told, session.cwd)
+    offered = candidates(told, session.cwd, weights)
     room = STATE_UNITS - units(fixed) - 150
     taken, covered = pack(offered, weights, max(room, 0), set(specifics(fixed)))
     state = _fit(fixed, taken)
@@ -86,10 +93,10 @@ def weigh(told: Standing, cwd: str) -> Weights:
     return weights
 
 
-def candidates(told: Standing, cwd: str) -> list[Candidate]:
+def candidates(told: Standing, cwd: str, weights: Weights) -> list[Candidate]:
     """Everything worth a line: files with their names, commands, searches, names spoken of."""
     found: list[Candidate] = []
-    for order, state in enumerate(told.files.values()):
+    for order, state in enumerate(islice(told.files.values(), FILES_OFFERED)):
         found += _file(state, order)
     known: set[str] = set()
     for seen in told.events:
@@ -97,7 +104,7 @@ def candidates(told: Standing, cwd: str) -> list[Candidate]:
         if candidate is not None and candidate.key not in known:
             known.add(candidate.key)
             found.append(candidate)
-    found += _names(told)
+    found += _names(told, weights)
     return found
 
 
@@ -135,22 +142,25 @@ def _event(seen: Seen, cwd: str) -> Candidate | None:
     return None
 
 
-def _names(told: Standing) -> list[Candidate]:
+def _names(told: Standing, weights: Weights) -> list[Candidate]:
     """Single tokens, for what no line holds: spoken of lately, or brought up by a result."""
     tokens: dict[str, int] = {}
-    for n, said in enumerate(told.messages[:120]):
+    for n, said in enumerate(told.messages[:SPOKEN_SEEN]):
         for token in specifics(said.text):
             tokens.setdefault(token, n)
-    for seen in told.events[:300]:
+    for seen in told.events[:BROUGHT_SEEN]:
         for token in (*seen.digest.names, *seen.digest.paths):
             tokens.setdefault(token, seen.age)
-    return [Candidate("Names", f"name:{t}", t, n) for t, n in tokens.items() if len(t) <= 160 and t.isprintable()]
+    best = heapq.nlargest(NAMES_OFFERED, tokens, key=lambda t: weights.of.get(t, 0.0))
+    return [
+        Candidate("Names", f"name:{t}", t, tokens[t], tokens=(t,)) for t in best if len(t) <= 160 and t.isprintable()
+    ]
 
 
 def hunks(told: Standing) -> list[Candidate]:
     """Code the session wrote lately, per file."""
     found: list[Candidate] = []
-    for order, state in enumerate(told.files.values()):
+    for order, state in enumerate(islice(told.files.values(), FILES_OFFERED)):
         for n, hunk in enumerate(state.hunks[:4]):
             text = f"{state.path}, as written:\n{_indented(hunk)}"
             found.append(Candidate("Code", f"hunk:{state.path}:{n}", text, order))

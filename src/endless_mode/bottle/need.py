@@ -9,8 +9,7 @@ a token weighs by the best place it stood in and by how long ago that was.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable
-
+from itertools import count
 from msgspec import Struct
 
 from endless_mode.bottle.specifics import specifics
@@ -21,36 +20,38 @@ _HALF = 25.0
 
 
 class Weights:
-    """Token → how likely it is needed next. Feed newest first; ``age`` counts events back from the end."""
+    """``of``: token → how likely it is needed next. Feed newest first; ``age`` counts events back from the end."""
 
     def __init__(self) -> None:
-        self._of: dict[str, float] = {}
+        self.of: dict[str, float] = {}
 
     def add(self, text: str, place: float, age: int) -> None:
         """Take in the tokens of a text that stood in such a place so long ago."""
         weight = place / (1.0 + age / _HALF)
         for token in specifics(text):
-            if weight > self._of.get(token, 0.0):
-                self._of[token] = weight
-
-    def __getitem__(self, token: str) -> float:
-        return self._of.get(token, 0.0)
-
-    def items(self) -> Iterable[tuple[str, float]]:
-        """All tokens with their weights."""
-        return self._of.items()
+            if weight > self.of.get(token, 0.0):
+                self.of[token] = weight
 
 
 class Candidate(Struct):
-    """A piece of text that may be packed: ``needs`` another candidate's key to stand before it."""
+    """A piece of text that may be packed: ``needs`` another candidate's key to stand before it.
+
+    ``order`` places it in its section; ``bonus`` is its worth beside its tokens.
+    """
 
     section: str
     key: str
     text: str
     order: int
     needs: str = ""
-    #: Worth beside its tokens.
     bonus: float = 0.0
+    tokens: tuple[str, ...] | None = None
+
+    def names(self) -> tuple[str, ...]:
+        """Its specific tokens."""
+        if self.tokens is None:
+            self.tokens = specifics(self.text)
+        return self.tokens
 
 
 def pack(
@@ -61,40 +62,42 @@ def pack(
     A token counts once: what ``covered`` (or a candidate taken before) has adds nothing.
     """
     have = set(covered or ())
-    tokens = [specifics(c.text) for c in candidates]
-    waiting: dict[str, list[int]] = {}
-    heap: list[tuple[float, int]] = []
+    worth_of = weights.of
+    waiting: dict[str, list[Candidate]] = {}
+    heap: list[tuple[float, int, Candidate]] = []
     taken: list[Candidate] = []
-    keys: set[str] = set()
 
-    def rate(n: int) -> float:
-        value = sum(weights[t] for t in tokens[n] if t not in have)
-        return (value + candidates[n].bonus) / (len(candidates[n].text) + 3)
+    def rate(candidate: Candidate) -> float:
+        value = candidate.bonus
+        for token in candidate.names():
+            if token not in have:
+                value += worth_of.get(token, 0.0)
+        return value / (len(candidate.text) + 3)
 
-    def offer(n: int) -> None:
-        if (worth := rate(n)) > 0:
-            heapq.heappush(heap, (-worth, n))
+    def offer(candidate: Candidate) -> None:
+        if (worth := rate(candidate)) > 0:
+            heapq.heappush(heap, (-worth, next(turn), candidate))
 
-    for n, candidate in enumerate(candidates):
+    turn = count()
+    for candidate in candidates:
         if candidate.needs:
-            waiting.setdefault(candidate.needs, []).append(n)
+            waiting.setdefault(candidate.needs, []).append(candidate)
         else:
-            offer(n)
-    while heap:
-        stale, n = heapq.heappop(heap)
-        worth = rate(n)
+            offer(candidate)
+    while heap and budget > 3:
+        stale, n, candidate = heapq.heappop(heap)
+        cost = len(candidate.text) + 3
+        if cost > budget:
+            continue
+        worth = rate(candidate)
         if worth <= 0:
             continue
         if worth < -stale - 1e-12:
-            heapq.heappush(heap, (-worth, n))
-            continue
-        cost = len(candidates[n].text) + 3
-        if cost > budget:
+            heapq.heappush(heap, (-worth, n, candidate))
             continue
         budget -= cost
-        have.update(tokens[n])
-        taken.append(candidates[n])
-        keys.add(candidates[n].key)
-        for follower in waiting.pop(candidates[n].key, ()):
+        have.update(candidate.names())
+        taken.append(candidate)
+        for follower in waiting.pop(candidate.key, ()):
             offer(follower)
     return taken, have

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sqlite3
 import time
+from collections.abc import Callable
+from itertools import chain
 from pathlib import Path
 
 import msgspec
@@ -16,33 +18,40 @@ from endless_mode.bottle.entries import (
     BoundaryMark,
     Document,
     Entry,
+    GeneratedSummary,
     Happened,
     Header,
     Line,
     Speech,
 )
-from endless_mode.bottle.file import better_or_equal, bottle_path, read_header, session_lock, write_atomic
+from endless_mode.bottle.file import better_there, bottle_path, session_lock, write_atomic
 from endless_mode.bottle.merge import entries
+from endless_mode.bottle.predecessor import begins_with
 from endless_mode.bottle.render import Rendered, render
 from endless_mode.bottle.view import load_session
-from endless_mode.privacy import clean
+from endless_mode.privacy import clean, is_clean
 from endless_mode.store import Store
 
 
 class Bottle(Struct, frozen=True):
-    """A bottle on disk (``path``) and how much of the session it holds: transcript bytes, events without observation."""
+    """A bottle on disk (``path``) and how much of the session it holds: transcript bytes, events without observation.
+
+    ``kept``: a better one was there already, and the rest tells of that.
+    """
 
     path: Path
     mode: str
     offset: int
     gap: int
     rendered: Rendered
+    kept: bool = False
 
 
 def document(db: sqlite3.Connection, session: int, now: int | None = None) -> Document:
     """The bottle's document. ``now`` is the render stamp in milliseconds, the present by default."""
     at = load_session(db, session)
-    body = [_clean(entry) for entry in entries(db, at)]
+    notes, before = begins_with(db, at)
+    body = [_clean(entry) for entry in chain(before, entries(db, at))]
     request = next(
         (e.text for e in body if isinstance(e, Speech) and e.role == "user" and e.kind in _REQUESTS), None
     )
@@ -53,6 +62,7 @@ def document(db: sqlite3.Connection, session: int, now: int | None = None) -> Do
         legs=1 + sum(isinstance(e, BoundaryMark) for e in body),
         started=at.started_at,
         rendered=int(time.time() * 1000) if now is None else now,
+        notes=[clean(note) for note in notes],
     )
     return Document(header, body, request, clean(closing(db, at).text))
 
@@ -66,8 +76,12 @@ def render_session(store: Store, session: int, now: int | None = None) -> Render
     return render(store.read(lambda db: document(db, session, now)))
 
 
-def write_bottle(store: Store, session: int, directory: Path, locks: Path) -> Bottle:
+def write_bottle(
+    store: Store, session: int, directory: Path, locks: Path, make: Callable[[], Document] | None = None
+) -> Bottle:
     """Render a session and put its bottle in place, one at a time per session, never a worse one over a better.
+
+    ``make`` gives the document (default: what the store has); it is called while the session's lock is held.
 
     Raises:
         OSError: the file cannot be written; the old one stays.
@@ -76,11 +90,13 @@ def write_bottle(store: Store, session: int, directory: Path, locks: Path) -> Bo
     at = store.read(lambda db: load_session(db, session))
     path = bottle_path(directory, at.content_session_id)
     with session_lock(locks, at.content_session_id):
-        made = store.read(lambda db: (load_session(db, session), gap(db, session), document(db, session)))
-        at, waiting, whole = made
+        at, waiting = store.read(lambda db: (load_session(db, session), gap(db, session)))
+        whole = store.read(lambda db: document(db, session)) if make is None else make()
+        better = better_there(path, whole.header.mode)
+        if better is not None:
+            return Bottle(path, better.header.mode, at.offset, waiting, render(better), kept=True)
         rendered = render(whole)
-        if better_or_equal(whole.header.mode, read_header(path)):
-            write_atomic(path, rendered.data)
+        write_atomic(path, rendered.data)
         return Bottle(path, whole.header.mode, at.offset, waiting, rendered)
 
 
@@ -93,12 +109,24 @@ def gap(db: sqlite3.Connection, session: int) -> int:
     return int(row[0])
 
 
-def _clean(entry: Entry) -> Entry:
+def _cleaned(body: list[Entry]) -> list[Entry]:
     """Everything once more through the one filter: rows written by an older version are no exception."""
+    texts: list[str] = []
+    for entry in body:
+        if isinstance(entry, Speech):
+            texts.append(entry.text)
+        elif isinstance(entry, Happened):
+            texts.extend(line.text for line in entry.lines)
+    return body if is_clean(texts) else [_clean(entry) for entry in body]
+
+
+def _clean(entry: Entry) -> Entry:
     match entry:
         case Speech():
             text = clean(entry.text)
             return entry if text is entry.text else msgspec.structs.replace(entry, text=text)
+        case GeneratedSummary(who, text):
+            return GeneratedSummary(who, clean(text))
         case Happened(lines):
             return Happened([_clean_line(line) for line in lines])
         case _:

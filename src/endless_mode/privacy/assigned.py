@@ -17,7 +17,9 @@ _PLAIN = r"[A-Za-z_\-+/.~!@#$%^&*=?]"
 _SCHEME = r"(?:[Bb]earer|BEARER|[Bb]asic|BASIC|[Tt]oken|TOKEN)[ ]{1,4}"
 # Gates: a sign of assignment and, right behind it, a value long enough that holds a digit.
 _BEHIND = rf"""[ \t>"'`\\]{{0,8}}+(?:(?={_VALUE}{{{_SHORTEST}}}){_PLAIN}{{0,30}}+[0-9]|(?=[BbTt]){_SCHEME})"""
-_GATES = (re.compile(f"={_BEHIND}"), re.compile(f":{_BEHIND}"))
+# Right before the sign stands what a telling name can end in, or what may stand between name and sign.
+_ENDS = r"""[DEHLNSTVYdehlnstvy0-9_\- \t:="'`\\\]]"""
+_GATES = (re.compile(f"=(?<={_ENDS}=){_BEHIND}"), re.compile(f":(?<={_ENDS}:){_BEHIND}"))
 
 _NAMES = (
     *("password", "passwd", "passphrase", "pwd", "secret", "token", "credential", "credentials"),
