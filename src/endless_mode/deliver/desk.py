@@ -17,13 +17,18 @@ from pathlib import Path
 from msgspec import Struct
 
 from endless_mode.bottle.closing import closing
+from endless_mode.bottle.entries import MODE_RECONSTRUCTED, Document
 from endless_mode.bottle.file import archive, bottle_path
+from endless_mode.bottle.parse import parse
 from endless_mode.bottle.session import Bottle, gap, write_bottle
 from endless_mode.bottle.view import SessionRow, load_session
+from endless_mode.claude_mem.beside import beside, foreign_handoff, stands_down
 from endless_mode.deliver import claims, legs
 from endless_mode.deliver.claims import Ask, Claim
 from endless_mode.deliver.handoff import closing_of, compose, last_bottle, plan_budget, task_of
+from endless_mode.deliver.ladder import best_document, holds_something, task_in
 from endless_mode.deliver.timeline import timeline
+from endless_mode.errors import EndlessError
 from endless_mode.home import Home
 from endless_mode.ingest import ingest_file
 from endless_mode.ingest.ingest import Progress, Unreadable, ensure_session
@@ -57,6 +62,12 @@ class Caller(Struct, frozen=True):
     def ask(self, event: str) -> Ask:
         """The question as the claims put it."""
         return Ask(event, _now(), self.request)
+
+
+class NothingLeft(EndlessError):
+    """There is nothing to make a bottle of."""
+
+    status = 404
 
 
 class Sealed(Struct, frozen=True):
@@ -140,14 +151,29 @@ class Desk:
     # -- bottles -------------------------------------------------------------------------------------------
 
     def render(self, at: SessionRow) -> Bottle:
-        """Render the session's bottle into the home."""
-        bottle = write_bottle(self.store, at.id, self.home.bottles, self.home.run / "locks")
+        """Render the best bottle there is of the session into the home.
+
+        Raises:
+            NothingLeft: on no rung of the ladder is there anything of it.
+        """
+        locks = self.home.run / "locks"
+        bottle = write_bottle(self.store, at.id, self.home.bottles, locks, lambda: self._best(at))
         row = (at.id, str(bottle.path), bottle.mode, _now(), bottle.offset, bottle.gap)
         try:
             self.store.write(lambda db: db.execute(_BOTTLE, row).rowcount)
         except sqlite3.Error as error:
             self._complain("bottle_not_noted", at.content_session_id, error)
         return bottle
+
+    def _best(self, at: SessionRow) -> Document:
+        best = best_document(self.home, self.store, at.content_session_id, enriched=self.settings.enrich)
+        if best.document is None:
+            raise NothingLeft("nothing_left", f"Nothing is left of this session: {best.why}.")
+        return best.document
+
+    def holds_something(self, at: SessionRow) -> bool:
+        """Whether there is anything to make a bottle of, be it in claude-mem's database."""
+        return at.gen > 0 or holds_something(self.home, self.store, at.content_session_id)
 
     def archive(self, session_id: str) -> Path | None:
         """Move a session's bottle into the archive; ``None`` when it has none."""
@@ -164,6 +190,11 @@ class Desk:
             )
         )
         return moved
+
+    def ended(self, session_id: str, reason: str) -> None:
+        """Note that the client has left a session; it may come back to it."""
+        note = "UPDATE sessions SET ended_at = ?, end_reason = ? WHERE platform_source = ? AND content_session_id = ?"
+        self.store.write(lambda db: db.execute(note, (_now(), reason, PLATFORM, session_id)).rowcount)
 
     def gap(self, at: SessionRow) -> int:
         """Tool events that an observer still has to answer for."""
@@ -191,7 +222,7 @@ class Desk:
     def after_compaction(self, caller: Caller) -> str:
         """What a SessionStart(compact) prints."""
         at = self.tail(caller.session_id, caller.path)
-        if at.gen == 0:
+        if not self.holds_something(at):
             return self._timeline(at, caller)
         if self.store.read(lambda db: legs.in_subagent(db, at) and not claims.is_armed(db, at.id)):
             return ""
@@ -232,7 +263,7 @@ class Desk:
         if claim is None:
             return ""
         level = self.store.read(lambda db: legs.pressure(db, at, claim.end))
-        if level >= 2:
+        if level >= 2 or self._stands_down(caller):
             self._printed(at, claim, "none", 0, 0)
             return ""
         try:
@@ -248,6 +279,17 @@ class Desk:
             return ""
         self._printed(at, claim, mode, len(text), budget)
         return text
+
+    def _stands_down(self, caller: Caller) -> bool:
+        """Whether another program hands this session over, and ours is not wanted beside it."""
+        if self.settings.always_beside:
+            return False
+        path = caller.path
+        under = path is not None and len(path.parents) > 2 and path.parents[1].name == "projects"
+        config = path.parents[2] if path is not None and under else Path.home() / ".claude"
+        if stands_down(beside(config, self.home.data_dir), self.settings):
+            return True
+        return path is not None and foreign_handoff(path)
 
     def _printed(self, at: SessionRow, claim: Claim, mode: str, units: int, budget: int) -> None:
         try:
@@ -272,7 +314,10 @@ class Desk:
             bottle = last_bottle(self.home.bottles, at.content_session_id)
             stale = bottle is not None
         try:
-            state, task = self.store.read(lambda db: (closing(db, at).state, task_of(db, at)))
+            if bottle is not None and (bottle.kept or bottle.mode == MODE_RECONSTRUCTED):
+                state, task = closing_of(bottle), task_in(parse(bottle.rendered.text))
+            else:
+                state, task = self.store.read(lambda db: (closing(db, at).state, task_of(db, at)))
         except Exception as error:
             if bottle is None or needs_reopening(error):
                 raise

@@ -64,21 +64,25 @@ def best_document(
     """
     known = _Known() if store is None else store.read(lambda db: _known(db, content_session_id))
     if store is not None and known.row is not None and known.holds:
-        number = known.row
-        made = store.read(lambda db: document(db, number, now))
-        if enriched and not known.spared:
-            made = _enriched(home, made)
-        if made.header.mode == MODE_FULL:
-            return Best(made, "transcript", "the transcript is there", number)
-        return Best(made, "stored", "the transcript is gone; its conversation was stored", number)
+        made = store.read(lambda db: document(db, known.row or 0, now))
+        return _own(_enriched(home, made) if enriched and not known.spared else made, known.row)
     if known.forgotten:
         return Best(None, "nothing", "the session was forgotten on request", known.row)
     told, problem = _told(home, content_session_id)
+    if (told is None or told.empty) and store is not None and known.row is not None and known.read:
+        # A transcript in which nobody has said anything yet.
+        return _own(store.read(lambda db: document(db, known.row or 0, now)), known.row)
     if told is None or told.empty:
         missing = f"no transcript, no stored conversation, {problem or 'nothing of it in the database of claude-mem'}"
         return Best(None, "nothing", missing, known.row)
     why = "no transcript and no stored conversation; the database of claude-mem has the session"
     return Best(reconstructed(told, now), "claude-mem", why, known.row)
+
+
+def _own(made: Document, row: int) -> Best:
+    if made.header.mode == MODE_FULL:
+        return Best(made, "transcript", "the transcript is there", row)
+    return Best(made, "stored", "the transcript is gone; its conversation was stored", row)
 
 
 def holds_something(home: Home, store: Readable, content_session_id: str) -> bool:
@@ -112,11 +116,13 @@ def database(home: Home) -> Path:
 class _Known(Struct, frozen=True):
     """What the store knows of a session: its row, whether anything is in it, whether it was to be forgotten.
 
-    ``spared``: the user had texts forgotten since it began, which claude-mem may have too.
+    ``read``: a transcript of it was read. ``spared``: the user had texts forgotten since it began, which claude-mem
+    may have too.
     """
 
     row: int | None = None
     holds: bool = False
+    read: bool = False
     forgotten: bool = False
     spared: bool = False
 
@@ -125,13 +131,14 @@ def _known(db: sqlite3.Connection, content_id: str) -> _Known:
     gone = db.execute("SELECT 1 FROM tombstones WHERE content_session_id = ?", (content_id,)).fetchone() is not None
     row = db.execute(
         "SELECT id, EXISTS (SELECT 1 FROM messages m WHERE m.session_id = s.id)"
-        " OR EXISTS (SELECT 1 FROM tool_events e WHERE e.session_id = s.id), started_at"
-        " FROM sessions s WHERE content_session_id = ? ORDER BY platform_source <> ?, id LIMIT 1",
+        " OR EXISTS (SELECT 1 FROM tool_events e WHERE e.session_id = s.id),"
+        " EXISTS (SELECT 1 FROM transcripts t WHERE t.session_id = s.id), started_at FROM sessions s"
+        " WHERE content_session_id = ? ORDER BY platform_source <> ?, id LIMIT 1",
         (content_id, PLATFORM),
     ).fetchone()
     if row is None:
         return _Known(forgotten=gone)
-    return _Known(row[0], bool(row[1]), gone, gone or forgot_since(db, row[2]))
+    return _Known(row[0], bool(row[1]), bool(row[2]), gone, gone or forgot_since(db, row[3]))
 
 
 def forgot_since(db: sqlite3.Connection, began: int | None) -> bool:
