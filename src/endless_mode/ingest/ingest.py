@@ -145,13 +145,21 @@ def _ingest(
     size = source.size()
     with source.open() as stream:
         cursor, gen, state = store.read(lambda db: _load(db, session, agent))
-        if cursor is not None and (source.packed or not continues(stream, cursor)):
+        hidden: frozenset[str] = frozenset()
+        fresh = cursor is not None and (source.packed or not continues(stream, cursor))
+        if agent:
+            # A subagent's file belongs to the generation of its session's transcript.
+            _, main, at = store.read(lambda db: _load(db, session, ""))
+            hidden = client.hidden(at) if at else hidden
+            fresh, gen = fresh or (cursor is not None and gen != main), main
+        elif fresh:
+            gen += 1
+        if fresh:
             result.reset = True
-            cursor, gen, state = None, gen + 1, None
+            cursor, state = None, None
         offset = start = cursor.offset if cursor else 0
         stream.seek(offset)
         known = _Late()
-        hidden = store.read(lambda db: _hidden(db, session, client)) if agent else frozenset()
         reader = client.reader(source, state, known, agent=agent, flat=flat, hidden=hidden)
         fed = lines(stream, offset)
         more = True
@@ -219,6 +227,8 @@ def _stretch(
     _save(db, session, agent, gen, source, reader, end[0], saved)
     if not agent:
         _session_row(db, session, batch, reader.context_tokens)
+        if gen > 1:
+            _part(db, session, gen, end[0])
     return end[0], end[0] >= limit
 
 
@@ -230,9 +240,22 @@ def _load(db: sqlite3.Connection, session: int, agent: str) -> tuple[Cursor | No
     return (Cursor(*row[:4]), row[4], row[5]) if row else (None, 1, None)
 
 
-def _hidden(db: sqlite3.Connection, session: int, client: ClaudeCode) -> frozenset[str]:
-    row = db.execute("SELECT state FROM transcripts WHERE session_id = ? AND agent = ''", (session,)).fetchone()
-    return client.hidden(row[0]) if row else frozenset()
+def _part(db: sqlite3.Connection, session: int, gen: int, offset: int) -> None:
+    """Take rows of another file out of the main line.
+
+    An earlier generation whose rows before ``offset`` all stand in the present file is the same file, cut: what it
+    has beyond is kept. One with rows that are not there was another file.
+    """
+    others = (
+        "SELECT gen FROM messages WHERE session_id = ?1 AND gen < ?2 AND offset < ?3 UNION"
+        " SELECT gen FROM tool_events WHERE session_id = ?1 AND gen < ?2 AND offset < ?3 AND agent_id = ''"
+    )
+    for table in ("messages", "tool_events", "boundaries"):
+        db.execute(
+            f"UPDATE {table} SET rewound = 'replaced' WHERE session_id = ?1 AND gen < ?2 AND rewound <> 'replaced'"
+            f" AND gen IN ({others})",
+            (session, gen, offset),
+        )
 
 
 #: What a session's row says by its transcript, forgotten when that is read from its beginning.
