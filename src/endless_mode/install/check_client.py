@@ -11,9 +11,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from endless_mode.install import look
+from endless_mode.install import entries, look
 from endless_mode.install.checks import Check, Context, plural
-from endless_mode.install.entries import COMMAND_RULES, TIMEOUTS
 from endless_mode.install.merge import found
 from endless_mode.store import open_reader
 
@@ -42,7 +41,7 @@ def hooks(at: Context) -> Check:
             f"Hooks in {strange[0].path} belong to another install.",
             "Run `endless install` to replace them.",
         )
-    missing = sorted(set(TIMEOUTS) - {event for place in have for event in place.events})
+    missing = sorted(set(entries.TIMEOUTS) - {event for place in have for event in place.events})
     if missing:
         return Check("hooks", "fail", f"Hooks are missing: {', '.join(missing)}.", "Run `endless install`.")
     if plugin or any(place.doubled for place in have):
@@ -99,14 +98,16 @@ def rules(at: Context) -> Check:
                     "rules", "warn", f"The rule {hit} in {path} {word} bottles.", "Narrow that rule; it beats ours."
                 )
     allowed = {rule for value in at.everywhere().values() for rule in _list(value, "allow")}
-    if not any(covers(rule, bottles, Path.home()) for rule in allowed):
+    if not allowed & set(entries.read_rules(at.home)) and not any(
+        covers(rule, bottles, Path.home()) for rule in allowed
+    ):
         return Check(
             "rules",
             "fail",
             "No rule lets the model read bottles; the handoff itself still arrives.",
             "Run `endless install`.",
         )
-    if not all(rule in allowed or "Bash" in allowed for rule in COMMAND_RULES):
+    if not all(rule in allowed or "Bash" in allowed for rule in entries.COMMAND_RULES):
         return Check("rules", "warn", "No rule lets the model run `endless show`.", "Run `endless install`.")
     return Check("rules", "ok", "The model may read bottles and expand lines.")
 
@@ -229,9 +230,9 @@ def _commands(value: dict[str, Any]) -> list[str]:
 def _all_commands(value: dict[str, Any]) -> list[str]:
     return [
         str(hook.get("command", ""))
-        for entries in _dict(value, "hooks").values()
-        if isinstance(entries, list)
-        for entry in entries
+        for groups in _dict(value, "hooks").values()
+        if isinstance(groups, list)
+        for entry in groups
         if isinstance(entry, dict) and isinstance(entry.get("hooks"), list)
         for hook in entry["hooks"]
         if isinstance(hook, dict)

@@ -26,7 +26,7 @@ TIMEOUTS = {
 
 COMMAND_RULES = ("Bash(endless show:*)", "Bash(endless search:*)")
 
-_OURS = re.compile(r"endless_mode/hook/hook\.py['\"]* claude-code ([A-Za-z]+)")
+_OURS = re.compile(r"endless_mode/hook/(?:run|hook)\.py['\"]* claude-code ([A-Za-z]+)")
 _OUR_READ = re.compile(r"Read\(//.*/endless/bottles/\*\*\)")
 
 
@@ -37,8 +37,8 @@ class InstallError(EndlessError):
 
 
 def hook_file() -> Path:
-    """Our hook program."""
-    return Path(__file__).absolute().parents[1] / "hook" / "hook.py"
+    """The script that hooks run."""
+    return Path(__file__).absolute().parents[1] / "hook" / "run.py"
 
 
 def command(event: str, data_dir: str = "", interpreter: str = "", hook: str = "") -> str:
@@ -71,18 +71,24 @@ def hook_entries(data_dir: str = "") -> dict[str, dict[str, Any]]:
 
 def rules(home: Home) -> list[str]:
     """The permission rules: the model may read bottles, and expand and search observations."""
+    return [*read_rules(home), *COMMAND_RULES]
+
+
+def read_rules(home: Home) -> list[str]:
+    """The rules that allow reading bottles, by their path and by where it really leads.
+
+    Two slashes make a path absolute (client 2.1.197).
+    """
     places = dict.fromkeys([str(home.bottles), os.path.realpath(home.bottles)])
-    return [*(read_rule(place) for place in places), *COMMAND_RULES]
-
-
-def read_rule(directory: str) -> str:
-    """The rule that allows reading a directory; two slashes make the path absolute (client 2.1.197)."""
-    return f"Read(/{escape(directory)}/**)"
+    return [f"Read(/{escape(place)}/**)" for place in places]
 
 
 def escape(path: str) -> str:
-    """Take the special meaning from characters of a path in a rule, whose syntax is that of gitignore."""
-    return re.sub(r"([\\*?\[\]!#()])", r"\\\1", path)
+    """Take the special meaning from characters of a path in a rule, whose syntax is that of gitignore.
+
+    Clients 2.1.197 and 2.1.332 match neither ``\\\\`` nor ``\\?``, so both characters become a mark for any one.
+    """
+    return re.sub(r"([*\[\]!#()])", r"\\\1", path.replace("\\", "?"))
 
 
 def event_of(hook: object) -> str:
