@@ -36,6 +36,38 @@ def eventually(check: Callable[[], Any], seconds: float = LONG) -> Any:
     raise AssertionError(f"not within {seconds} s: {check}")
 
 
+STAND_IN = """
+import sys, types
+
+class Live(types.ModuleType):
+    def __getattr__(self, name):
+        if name != "LiveService":
+            raise AttributeError(name)
+        from tests.worker.recording import RecordingService
+        return RecordingService
+
+sys.modules["endless_mode.worker.live"] = Live("endless_mode.worker.live")
+"""
+
+
+def make_interpreter(root: Path) -> Path:
+    """Make a virtual environment in which the worker that a hook starts has the recording service.
+
+    So these tests are about processes alone, and the command lines in them are the product's.
+    """
+    site = root / f"lib/python{sys.version_info.major}.{sys.version_info.minor}/site-packages"
+    site.mkdir(parents=True)
+    (root / "bin").mkdir()
+    real = Path(os.path.realpath(sys.executable))
+    (root / "bin/python").symlink_to(real)
+    (root / "pyvenv.cfg").write_text(f"home = {real.parent}\n")
+    (site / "stand_in.py").write_text(STAND_IN)
+    repository = HERE.parents[1]
+    paths = [str(repository / "src"), str(repository), *(p for p in sys.path if p.endswith("site-packages"))]
+    (site / "stand_in.pth").write_text("\n".join([*paths, "import stand_in", ""]))
+    return root / "bin/python"
+
+
 class Place:
     """A user's home directory with a data directory in it."""
 
@@ -44,6 +76,7 @@ class Place:
         self.data = root / "data"
         self.projects = root / ".claude/projects/p"
         self.projects.mkdir(parents=True)
+        self.python = make_interpreter(root / "py")
         self.environ = {
             "HOME": str(root),
             "PATH": os.environ["PATH"],
@@ -71,7 +104,7 @@ class Place:
         return json.dumps({**base, **more}, separators=(",", ":")).encode()
 
     def command(self, event: str, *arguments: str) -> list[str]:
-        return [sys.executable, "-I", "-S", str(HOOK), "claude-code", event, *arguments]
+        return [str(self.python), "-I", "-S", str(HOOK), "claude-code", event, *arguments]
 
     def hook(self, event: str, payload: bytes | None = None, **options: Any) -> subprocess.CompletedProcess[bytes]:
         given = self.payload(event) if payload is None else payload
@@ -123,6 +156,10 @@ class Place:
     def log(self, name: str = "") -> list[dict[str, Any]]:
         text = self.home.log.read_text() if self.home.log.exists() else ""
         return [entry for entry in map(json.loads, text.splitlines()) if not name or entry["name"] == name]
+
+    def served(self, *names: str) -> list[dict[str, Any]]:
+        """Log entries of events that reached the service, alive or kept."""
+        return [entry for entry in self.log() if entry["name"] in (names or ("hook", "spooled_hook", "failed"))]
 
     def worker_pid(self) -> int:
         """The pid of the worker that holds the lock."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import pytest
 
@@ -11,6 +12,11 @@ from endless_mode.worker import client as client_module
 from endless_mode.worker.client import ensure_worker
 from endless_mode.worker.messages import RenderRequest, SealRequest, newer
 from tests.worker.parts import LONG, Place
+
+
+@pytest.fixture(autouse=True)
+def stand_in(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", str(place.python))
 
 
 def test_a_worker_is_started_once_and_then_used(place: Place) -> None:

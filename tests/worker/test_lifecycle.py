@@ -142,7 +142,7 @@ def test_no_event_is_lost_to_a_worker_that_ends_for_idleness(place: Place) -> No
         pace.wait(0.02 + n % 10 * 0.01)
 
     def all_arrived() -> bool:
-        arrived = {entry["session"] for entry in place.log("hook") + place.log("spooled_hook")}
+        arrived = {entry["session"] for entry in place.served()}
         if arrived >= sent:
             return True
         if not place.locked():

@@ -29,6 +29,8 @@ from endless_mode.worker.service import Service
 
 #: Seconds a request's body may take to arrive.
 BODY_SECONDS = 10.0
+#: Message and hint for a failure of our own.
+FAILED = ("The worker failed on this request.", "The worker's log says where.")
 
 _CLIENT = re.compile(r"[a-z][a-z0-9-]{0,31}")
 _EVENT = re.compile(r"[A-Z][A-Za-z]{0,39}")
@@ -90,7 +92,19 @@ class Api:
         if payload.transcript_path:
             path = self._transcript(payload.transcript_path, client, env)
             payload = msgspec.structs.replace(payload, transcript_path=str(path))
-        answer = await self.service.hook(client, event, payload, env)
+        try:
+            answer = await self.service.hook(client, event, payload, env)
+        except Exception as error:
+            self.log.write(
+                "failed",
+                level="error",
+                code="internal_error",
+                session=payload.session_id,
+                client=client,
+                event=event,
+                error=error,
+            )
+            raise EndlessError("internal_error", *FAILED) from error
         self.log.write(
             "spooled_hook" if env.spooled else "hook",
             session=payload.session_id,
@@ -163,7 +177,8 @@ class Api:
         return check_transcript(path, [*self.settings.extra_roots, *([root] if root else [])])
 
     async def _refused(self, _: Request, error: EndlessError) -> Response:
-        self.log.write("refused", level="warning", code=error.code, status=error.status)
+        if error.status < 500:
+            self.log.write("refused", level="warning", code=error.code, status=error.status)
         return _error(error.status, error.code, error.message, error.hint)
 
     async def _no_route(self, _: Request, error: HTTPException) -> Response:
@@ -178,9 +193,7 @@ class Api:
 
     async def _failed(self, _: Request, error: Exception) -> Response:
         self.log.write("failed", level="error", code="internal_error", error=error)
-        return _error(
-            500, "internal_error", "The worker failed on this request.", "The worker's log says where."
-        )
+        return _error(500, "internal_error", *FAILED)
 
 
 async def read_body(request: Request, limit: int = messages.MAX_BODY) -> bytes:

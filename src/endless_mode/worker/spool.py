@@ -44,7 +44,7 @@ async def take_one(path: Path, take: Take, log: Log) -> None:
     try:
         client, event, body, env = parse(path.read_bytes())
         await take(client, event, body, env)
-    except EndlessError as error:
+    except EndlessError as error:  # a failure of the service has been logged where it happened
         log.write("spool_refused", level="warning", code=error.code)
     except Exception as error:
         log.write("spool_failed", level="error", code="internal_error", error=error)
