@@ -81,6 +81,13 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "KEEP_CONVERSATION", "true", "Keep the conversation of transcripts that were deleted since.", _SWITCH
     ),
+    Setting("BACKFILL", "on", "Read past sessions in while nothing else is going on.", _SWITCH),
+    Setting(
+        "MAX_DB_MB",
+        "2048",
+        "Largest size of the database in megabytes; the oldest excerpts go first, conversation last.",
+        _number(16, 1_000_000),
+    ),
     Setting(
         "IDLE_MINUTES", "30", "Minutes without work after which the worker ends.", _number(0.001, 10_080)
     ),
@@ -187,6 +194,14 @@ class Settings:
     @property
     def keep_conversation(self) -> bool:
         return self._on("KEEP_CONVERSATION")
+
+    @property
+    def backfill(self) -> bool:
+        return self._on("BACKFILL")
+
+    @property
+    def max_db_bytes(self) -> int:
+        return int(float(self.get("MAX_DB_MB").value) * 1_000_000)
 
     @property
     def idle_seconds(self) -> float:

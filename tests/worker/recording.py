@@ -74,6 +74,9 @@ class RecordingService:
     async def drain_status(self, session_id: str) -> DrainStatus:
         return DrainStatus(content_session_id=session_id, drained=False, pending=3)
 
+    def at_work(self) -> bool:
+        return False
+
     def live_sessions(self) -> Collection[str]:
         return ("one",) if (self.home.root / "live").exists() else ()
 

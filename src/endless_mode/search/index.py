@@ -1,9 +1,9 @@
 """The full-text index: built after the fact, step by step, and never at ingest.
 
-``search`` is an FTS5 table; the row of a message is twice its id, that of an observation twice its id and one. What was
-indexed so far is two numbers (ids only grow); what has changed or gone since is written down by triggers that fire on
-such changes alone, so an ordinary insert costs nothing. An SQLite without FTS5 has no index, and the search looks
-through the texts themselves.
+``search`` is an FTS5 table without a copy of the texts; the row of a message is twice its id, that of an observation
+twice its id and one. What was indexed so far is two numbers, because ids only grow. Rows that change or go later take
+their words with them by triggers, which need the old text at that moment; they fire on such changes alone, so an
+ordinary insert costs nothing. An SQLite without FTS5 has no index, and the search looks through the texts themselves.
 """
 
 from __future__ import annotations
@@ -11,30 +11,57 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Callable
+from itertools import chain
+
+from msgspec import Struct
 
 from endless_mode.store import Store
 
 #: Rows to one transaction.
 STEP = 400
 
+
+class _Kind(Struct, frozen=True):
+    """A table that is indexed: which of its columns, and what to add to twice the id."""
+
+    table: str
+    watched: str
+    title: str
+    body: str
+    odd: int
+
+    def values(self, row: str) -> str:
+        """Row number, title and body of a row, as SQL."""
+        return f"{row}.id * 2 + {self.odd}, {self.title.format(row=row)}, {self.body.format(row=row)}"
+
+
+_KINDS = {
+    "message": _Kind("messages", "text", "''", "{row}.text", 0),
+    "observation": _Kind(
+        "observations",
+        "title, subtitle, narrative, files_read, files_modified",
+        "{row}.title",
+        "{row}.subtitle || char(10) || {row}.narrative || char(10) || {row}.files_read || {row}.files_modified",
+        1,
+    ),
+}
 _TABLES = (
-    "CREATE VIRTUAL TABLE search USING fts5(title, body, tokenize = 'porter unicode61 remove_diacritics 2')",
-    "CREATE TABLE search_stale (row INTEGER PRIMARY KEY) STRICT",
+    "CREATE VIRTUAL TABLE search USING fts5(title, body, content = '', tokenize = 'porter unicode61 remove_diacritics 2')",
     "CREATE TABLE search_until (kind TEXT PRIMARY KEY, id INTEGER NOT NULL) STRICT, WITHOUT ROWID",
     "INSERT INTO search_until VALUES ('message', 0), ('observation', 0)",
-    "CREATE TRIGGER search_message_changed AFTER UPDATE OF text ON messages WHEN old.text <> new.text"
-    " BEGIN INSERT OR IGNORE INTO search_stale VALUES (old.id * 2); END",
-    "CREATE TRIGGER search_message_gone AFTER DELETE ON messages BEGIN INSERT OR IGNORE INTO search_stale VALUES (old.id * 2); END",
-    "CREATE TRIGGER search_observation_changed AFTER UPDATE OF title, narrative ON observations"
-    " WHEN old.title <> new.title OR old.narrative <> new.narrative"
-    " BEGIN INSERT OR IGNORE INTO search_stale VALUES (old.id * 2 + 1); END",
-    "CREATE TRIGGER search_observation_gone AFTER DELETE ON observations"
-    " BEGIN INSERT OR IGNORE INTO search_stale VALUES (old.id * 2 + 1); END",
 )
-_TEXTS = {
-    "message": ("messages", "'', text", 0),
-    "observation": ("observations", "title, subtitle || char(10) || narrative || char(10) || files_read || files_modified", 1),
-}
+
+
+def _triggers(name: str, kind: _Kind) -> tuple[str, str]:
+    indexed = f"old.id <= (SELECT id FROM search_until WHERE kind = '{name}')"
+    take_out = f"INSERT INTO search (search, rowid, title, body) VALUES ('delete', {kind.values('old')});"
+    # The highest ids of a table may be given out again once they are gone.
+    lower = f"UPDATE search_until SET id = min(id, (SELECT coalesce(max(id), 0) FROM {kind.table})) WHERE kind = '{name}';"
+    return (
+        f"CREATE TRIGGER search_{name}_changed AFTER UPDATE OF {kind.watched} ON {kind.table} WHEN {indexed}"
+        f" BEGIN {take_out} INSERT INTO search (rowid, title, body) VALUES ({kind.values('new')}); END",
+        f"CREATE TRIGGER search_{name}_gone AFTER DELETE ON {kind.table} WHEN {indexed} BEGIN {take_out} {lower} END",
+    )
 
 
 def exists(db: sqlite3.Connection) -> bool:
@@ -48,7 +75,7 @@ def ensure(db: sqlite3.Connection) -> bool:
         return True
     db.execute("SAVEPOINT make_search")
     try:
-        for statement in _TABLES:
+        for statement in chain(_TABLES, *(_triggers(name, kind) for name, kind in _KINDS.items())):
             db.execute(statement)
     except sqlite3.OperationalError:
         db.execute("ROLLBACK TO make_search")
@@ -66,23 +93,19 @@ def until(db: sqlite3.Connection, kind: str) -> int:
 
 
 def missing(db: sqlite3.Connection) -> int:
-    """How many rows the index does not hold as they are now."""
-    count = 0
-    for kind, (table, _, _) in _TEXTS.items():
-        count += db.execute(f"SELECT count(*) FROM {table} WHERE id > ?", (until(db, kind),)).fetchone()[0]
-    if exists(db):
-        count += db.execute("SELECT count(*) FROM search_stale").fetchone()[0]
-    return count
+    """How many rows the index does not hold yet."""
+    counts = "SELECT count(*) FROM {} WHERE id > ?"
+    return sum(db.execute(counts.format(kind.table), (until(db, name),)).fetchone()[0] for name, kind in _KINDS.items())
 
 
 def step(db: sqlite3.Connection, rows: int = STEP) -> bool:
     """Index up to ``rows`` rows, inside the caller's transaction; True when there may be more."""
     if not ensure(db):
         return False
-    left = rows - _refresh(db, rows)
-    for kind in _TEXTS:
+    left = rows
+    for name in _KINDS:
         if left > 0:
-            left -= _append(db, kind, left)
+            left -= _append(db, name, left)
     return left <= 0
 
 
@@ -99,41 +122,21 @@ def build(store: Store, seconds: float = float("inf"), pause: Callable[[], None]
 
 
 def purge(db: sqlite3.Connection) -> None:
-    """Take out of the index everything that is gone from the store, down to its last trace in the index's own pages.
+    """Drop the words of rows that are gone from the index's own pages.
 
-    FTS5 marks what is deleted and drops it when it merges; ``optimize`` merges everything.
+    FTS5 marks what is taken out and drops it when it merges; ``optimize`` merges everything.
     """
-    if not exists(db):
-        return
-    while _refresh(db, STEP):
-        pass
-    db.execute("INSERT INTO search (search) VALUES ('optimize')")
+    if exists(db):
+        db.execute("INSERT INTO search (search) VALUES ('optimize')")
 
 
-def _refresh(db: sqlite3.Connection, rows: int) -> int:
-    """Bring up to date what changed or went since it was indexed; return how many rows that were."""
-    stale = [row for (row,) in db.execute("SELECT row FROM search_stale LIMIT ?", (rows,))]
-    for row in stale:
-        table, texts, odd = _TEXTS["observation" if row % 2 else "message"]
-        db.execute("DELETE FROM search WHERE rowid = ?", (row,))
+def _append(db: sqlite3.Connection, name: str, rows: int) -> int:
+    kind, start = _KINDS[name], until(db, name)
+    fresh = [row for (row,) in db.execute(f"SELECT id FROM {kind.table} WHERE id > ? ORDER BY id LIMIT ?", (start, rows))]
+    if fresh:
         db.execute(
-            f"INSERT INTO search (rowid, title, body) SELECT id * 2 + {odd}, {texts} FROM {table} WHERE id = ? AND id <= ?",
-            (row // 2, until(db, "observation" if odd else "message")),
+            f"INSERT INTO search (rowid, title, body) SELECT {kind.values('t')} FROM {kind.table} t WHERE id > ? AND id <= ?",
+            (start, fresh[-1]),
         )
-        db.execute("DELETE FROM search_stale WHERE row = ?", (row,))
-    return len(stale)
-
-
-def _append(db: sqlite3.Connection, kind: str, rows: int) -> int:
-    table, texts, odd = _TEXTS[kind]
-    # The highest ids may have gone, and are given out again then.
-    (newest,) = db.execute(f"SELECT coalesce(max(id), 0) FROM {table}").fetchone()
-    start = min(until(db, kind), newest)
-    fresh = [row for (row,) in db.execute(f"SELECT id FROM {table} WHERE id > ? ORDER BY id LIMIT ?", (start, rows))]
-    end = fresh[-1] if fresh else start
-    db.execute(
-        f"INSERT INTO search (rowid, title, body) SELECT id * 2 + {odd}, {texts} FROM {table} WHERE id > ? AND id <= ?",
-        (start, end),
-    )
-    db.execute("UPDATE search_until SET id = ? WHERE kind = ?", (end, kind))
+        db.execute("UPDATE search_until SET id = ? WHERE kind = ?", (fresh[-1], name))
     return len(fresh)

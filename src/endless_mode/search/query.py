@@ -77,9 +77,9 @@ def search(db: sqlite3.Connection, question: Question) -> list[Hit]:
     hits: list[Hit] = []
     if looked_for and exists(db):
         expressions = [word.expression for word in looked_for]
-        hits = _indexed(db, " AND ".join(expressions), question)
+        hits = _indexed(db, " AND ".join(expressions), looked_for[0].text, question)
         if not hits and len(expressions) > 1:
-            hits = _indexed(db, " OR ".join(expressions), question)
+            hits = _indexed(db, " OR ".join(expressions), looked_for[0].text, question)
     if len(hits) < question.limit:
         plain = [word.text for word in looked_for] or question.text.replace("\0", " ").split()[:MAX_WORDS]
         seen = {(hit.kind, hit.id) for hit in hits}
@@ -98,16 +98,16 @@ AND (m.id IS NULL OR (m.withdrawn = '' AND m.rewound = ''))
 """
 
 
-def _indexed(db: sqlite3.Connection, expression: str, question: Question) -> list[Hit]:
+def _indexed(db: sqlite3.Connection, expression: str, word: str, question: Question) -> list[Hit]:
     rows = db.execute(
-        f"SELECT {_COLUMNS}, snippet(search, 1, '', '', '…', 32) FROM search f"
+        f"SELECT {_COLUMNS}, coalesce(m.text, '') FROM search f"
         " LEFT JOIN messages m ON f.rowid % 2 = 0 AND m.id = f.rowid / 2"
         " LEFT JOIN observations o ON f.rowid % 2 = 1 AND o.id = f.rowid / 2"
         f" JOIN sessions s ON s.id = coalesce(m.session_id, o.session_id) WHERE search MATCH :expression AND {_WHERE}"
         f" ORDER BY bm25(search, {TITLE_WEIGHT}, 1.0) LIMIT :limit",
         {"expression": expression, **_where(question)},
     )
-    return [_hit(*row) for row in rows]
+    return [_hit(*(*row[:-1], _around(row[-1], word))) for row in rows]
 
 
 def _plain(db: sqlite3.Connection, looked_for: list[str], question: Question, *, everything: bool) -> list[Hit]:
@@ -129,7 +129,7 @@ def _plain(db: sqlite3.Connection, looked_for: list[str], question: Question, *,
             " ORDER BY coalesce(o.id, m.id) DESC LIMIT :limit",
             given,
         )
-        hits += [_hit(*row[:-1], _around(row[-1], looked_for[0])) for row in rows]
+        hits += [_hit(*(*row[:-1], _around(row[-1], looked_for[0]))) for row in rows]
     return sorted(hits, key=lambda hit: hit.at or 0, reverse=True)
 
 
@@ -152,7 +152,7 @@ def _line(text: str) -> str:
 
 def _around(text: str, word: str) -> str:
     """The text around the first place where the word stands."""
-    at = max(text.lower().find(word.lower()), 0)
+    at = max(text.lower().find(word.lower().split()[0]), 0)
     start, end = max(0, at - AROUND // 2), at + AROUND
     return ("…" if start else "") + text[start:end] + ("…" if end < len(text) else "")
 

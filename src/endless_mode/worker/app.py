@@ -60,6 +60,11 @@ class Api:
             Route("/api/sessions/seal", self._counted(self.seal), methods=["POST"]),
             Route("/api/sessions/render-bottle", self._counted(self.render), methods=["POST"]),
             Route("/api/sessions/drain-status", self._counted(self.drain_status), methods=["GET"]),
+            Route("/api/import", self._counted(self.begin_import), methods=["POST"]),
+            Route("/api/import", self.import_status, methods=["GET"]),
+            Route("/api/search/index", self._counted(self.index), methods=["POST"]),
+            Route("/api/forget", self._counted(self.forget), methods=["POST"]),
+            Route("/api/sessions/resume", self._counted(self.resume), methods=["POST"]),
             Route("/api/health", self.health, methods=["GET"]),
             Route("/api/worker/stop", self.stop, methods=["POST"]),
             Route("/api/openapi.json", self.openapi, methods=["GET"]),
@@ -140,6 +145,27 @@ class Api:
             raise BadRequest("bad_session_id", "`contentSessionId` is missing or no session id.", "")
         return _json(await self.service.drain_status(session))
 
+    async def begin_import(self, request: Request) -> Response:
+        messages.decode(await read_body(request) or b"{}", messages.ImportRequest)
+        root = self._root("claude-code", _env(request))
+        if root is None:
+            raise BadRequest("no_config_dir", "No configuration directory is known.", "Set CLAUDE_CONFIG_DIR.")
+        return _json(await self.service.import_from(root), 202)
+
+    async def import_status(self, _: Request) -> Response:
+        return _json(await self.service.import_status())
+
+    async def index(self, request: Request) -> Response:
+        body = messages.decode(await read_body(request) or b"{}", messages.IndexRequest)
+        return _json(messages.IndexAnswer(await self.service.index(body.seconds)))
+
+    async def forget(self, request: Request) -> Response:
+        return _json(await self.service.forget(messages.decode(await read_body(request), messages.ForgetRequest)))
+
+    async def resume(self, request: Request) -> Response:
+        body = messages.decode(await read_body(request), messages.ResumeRequest)
+        return _json(await self.service.resume(body.content_session_id, self._root("claude-code", _env(request))))
+
     async def health(self, _: Request) -> Response:
         uptime = int((time.monotonic() - self.started_at) * 1000)
         live = len(self.service.live_sessions())
@@ -172,9 +198,13 @@ class Api:
         """Check a path against the directory of the client that sent it, which may not be the worker's
         own.
         """
-        home = env.user_home or os.environ.get("HOME", "")
-        root = client_root(client, env.config_dir or os.environ.get("CLAUDE_CONFIG_DIR", ""), home)
+        root = self._root(client, env)
         return check_transcript(path, [*self.settings.extra_roots, *([root] if root else [])])
+
+    def _root(self, client: str, env: messages.HookEnv) -> Path | None:
+        """The configuration directory of the client that sent a request."""
+        home = env.user_home or os.environ.get("HOME", "")
+        return client_root(client, env.config_dir or os.environ.get("CLAUDE_CONFIG_DIR", ""), home)
 
     async def _refused(self, _: Request, error: EndlessError) -> Response:
         if error.status < 500:

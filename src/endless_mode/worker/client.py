@@ -8,13 +8,16 @@ import os
 import socket
 import threading
 import time
+from pathlib import Path
 from typing import TypeVar
 from urllib.parse import quote
 
 import msgspec
 
 from endless_mode import __version__
+from endless_mode.deliver.resume import Resumed
 from endless_mode.errors import EndlessError, WorkerError
+from endless_mode.forgetting import Forgot
 from endless_mode.home import Home
 from endless_mode.hook import hook, slow
 from endless_mode.worker import messages
@@ -57,6 +60,25 @@ class WorkerClient:
         path = "/api/sessions/drain-status?contentSessionId=" + quote(session_id, safe="")
         return self._json("GET", path, None, messages.DrainStatus)
 
+    def begin_import(self, config_dir: Path) -> messages.ImportStatus:
+        """Let the worker read past sessions in; returns at once."""
+        return self._json("POST", "/api/import", messages.ImportRequest(), messages.ImportStatus, config_dir)
+
+    def import_status(self) -> messages.ImportStatus:
+        return self._json("GET", "/api/import", None, messages.ImportStatus)
+
+    def index(self, seconds: float) -> messages.IndexAnswer:
+        """Bring the full-text index up to date."""
+        return self._json("POST", "/api/search/index", messages.IndexRequest(seconds), messages.IndexAnswer)
+
+    def forget(self, request: messages.ForgetRequest) -> Forgot:
+        return self._json("POST", "/api/forget", request, Forgot)
+
+    def resume(self, session_id: str, config_dir: Path) -> Resumed:
+        """Let a session's handoff wait for a new session."""
+        request = messages.ResumeRequest(session_id)
+        return self._json("POST", "/api/sessions/resume", request, Resumed, config_dir)
+
     def hook(self, client: str, event: str, payload: bytes, headers: dict[str, str] | None = None) -> bytes:
         """Send one hook event as its hook would; return what the hook would print."""
         return self.request("POST", f"/hooks/{client}/{event}", payload, headers)
@@ -81,9 +103,14 @@ class WorkerClient:
             raise _error(answer.status, content)
         return content
 
-    def _json(self, method: str, path: str, body: msgspec.Struct | None, kind: type[T]) -> T:
+    def _json(
+        self, method: str, path: str, body: msgspec.Struct | None, kind: type[T], config_dir: Path | None = None
+    ) -> T:
         encoded = None if body is None else msgspec.json.encode(body)
-        content = self.request(method, path, encoded, {"Content-Type": "application/json"})
+        headers = {"Content-Type": "application/json"}
+        if config_dir is not None:
+            headers["X-Endless-Config-Dir"] = quote(str(config_dir))
+        content = self.request(method, path, encoded, headers)
         try:
             return msgspec.json.decode(content, type=kind)
         except msgspec.DecodeError as error:

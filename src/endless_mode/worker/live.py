@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from collections.abc import Awaitable, Callable, Collection, Coroutine
 from concurrent.futures import ThreadPoolExecutor
@@ -15,24 +16,31 @@ from msgspec import Struct
 from endless_mode.bottle.file import clean_leftovers
 from endless_mode.bottle.session import Bottle
 from endless_mode.bottle.view import SessionRow
+from endless_mode.deliver import resume
 from endless_mode.deliver.desk import RULES, Caller, Desk, is_excluded
 from endless_mode.deliver.keeper import Keeper
+from endless_mode.deliver.resume import Resumed
 from endless_mode.errors import BadRequest, EndlessError
+from endless_mode.forgetting import Forgot
 from endless_mode.home import Home
 from endless_mode.observe.base import InlineObserver
 from endless_mode.observe.slow import SlowObserver
+from endless_mode.paths import client_root
 from endless_mode.settings import Settings
 from endless_mode.worker.drain import Drains
 from endless_mode.worker.log import Log
 from endless_mode.worker.messages import (
     DrainStatus,
+    ForgetRequest,
     HookEnv,
     HookInput,
+    ImportStatus,
     RenderAnswer,
     RenderRequest,
     SealAnswer,
     SealRequest,
 )
+from endless_mode.worker.past import Past
 
 T = TypeVar("T")
 
@@ -43,6 +51,8 @@ _QUIET_AFTER = 600.0
 _SETTLE = 0.3
 #: Seconds an answer may need from here to the hook.
 _ON_ITS_WAY = 0.05
+#: Seconds to wait for a command that holds the store for a moment.
+_OPEN_PATIENCE = 5.0
 #: Name of a render's task once it renders.
 _RUNNING = "rendering"
 
@@ -74,6 +84,7 @@ class LiveService:
         self.keeper = Keeper(home, settings, self._complain, observer)
         self._pool = ThreadPoolExecutor(4, thread_name_prefix="desk")
         self._live: dict[str, Live] = {}
+        self.past = Past(home, settings, self.keeper, self._log, self._live.__contains__)
         self._renders: dict[str, asyncio.Task[None]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -83,9 +94,10 @@ class LiveService:
         """Open the store (a damaged one is put aside) and begin to follow live sessions."""
         await self._run(self._open)
         self._spawn(self._poll())
+        self.past.start()
 
     def _open(self) -> None:
-        if self.keeper.open():
+        if self.keeper.open(_OPEN_PATIENCE):
             self._log.write("database_recovered", level="warning")
         clean_leftovers(self.home.bottles)
 
@@ -101,6 +113,7 @@ class LiveService:
         for session_id in waiting:
             live = self._live.get(session_id)
             await self._run(partial(self._render_quietly, session_id, live.path if live else None))
+        await self._run(self.past.stop)
         await self._run(self.keeper.close)
         self._pool.shutdown(wait=False)
 
@@ -122,6 +135,8 @@ class LiveService:
         if payload.agent_id is not None and event in ("PreCompact", "SessionStart", "PostCompact"):
             return b""
         self._follow(payload)
+        home = env.user_home or os.environ.get("HOME", "")
+        self.past.saw_hook(client_root(client, env.config_dir or os.environ.get("CLAUDE_CONFIG_DIR", ""), home))
         if env.spooled and event != "SessionEnd":
             answer = self._seen  # nobody reads the answer, so nothing may be handed over or sealed
         request = getattr(env, "request", "")
@@ -153,10 +168,16 @@ class LiveService:
         return await self._run(lambda: self.keeper.at_resume(caller))
 
     async def _prompted(self, _: HookInput, caller: Caller) -> str:
-        return await self._run(lambda: self.keeper.at_prompt(caller))
+        taken = await self._taken_up(caller, "UserPromptSubmit")
+        return taken or await self._run(lambda: self.keeper.at_prompt(caller))
+
+    async def _taken_up(self, caller: Caller, event: str) -> str:
+        return await self._use(lambda desk: resume.claim(desk, caller.session_id, event))
 
     async def _started(self, _: HookInput, caller: Caller) -> str:
-        return await self._use(lambda desk: desk.at_startup(caller.session_id, caller.cwd))
+        """The handoff of the session this one goes on from; else what happened lately in the project."""
+        taken = await self._taken_up(caller, "SessionStart:startup")
+        return taken or await self._use(lambda desk: desk.at_startup(caller.session_id, caller.cwd))
 
     async def _compacting(self, payload: HookInput, caller: Caller) -> str:
         """Seal. What is printed goes into the summariser's prompt, so that is nothing, or one line if the user asks."""
@@ -182,6 +203,7 @@ class LiveService:
         elif caller.path is not None:
             self._queue_render(caller.session_id, caller.path)
         self._live.pop(caller.session_id, None)
+        await self._use(lambda desk: desk.ended(caller.session_id, payload.reason or ""))
         return ""
 
     def _clear(self, desk: Desk, caller: Caller) -> None:
@@ -233,6 +255,36 @@ class LiveService:
         waiting = await self._use(ask)
         pending, claimed = waiting.get("pending", 0), waiting.get("claimed", 0)
         return DrainStatus(session_id, pending + claimed == 0, pending, claimed, claimed > 0)
+
+    # -- past sessions -------------------------------------------------------------------------------------
+
+    async def import_from(self, root: Path) -> ImportStatus:
+        """Begin to import everything under a configuration directory."""
+        return self.past.import_from(root)
+
+    async def import_status(self) -> ImportStatus:
+        """How far that import is."""
+        return self.past.status()
+
+    async def index(self, seconds: float) -> int:
+        """Bring the full-text index up to date."""
+        return await self._run(lambda: self.past.index(seconds))
+
+    async def forget(self, request: ForgetRequest) -> Forgot:
+        """Forget; a session that is forgotten is followed no longer."""
+        found = await self._run(lambda: self.past.forget(request.selection, dry_run=request.dry_run, now=request.now))
+        for one in found.sessions:
+            if one.whole and not request.dry_run:
+                self._live.pop(one.session, None)
+        return found
+
+    async def resume(self, session_id: str, root: Path | None) -> Resumed:
+        """Let a session's handoff wait for a new session."""
+        return await self._run(lambda: self.past.resume(session_id, root))
+
+    def at_work(self) -> bool:
+        """Whether an import or the like goes on."""
+        return self.past.at_work()
 
     # -- seal and render -----------------------------------------------------------------------------------
 
@@ -290,7 +342,7 @@ class LiveService:
 
     def _render(self, desk: Desk, session_id: str, path: Path | None) -> Bottle | None:
         at = desk.tail(session_id, path)
-        return desk.render(at) if at.gen > 0 else None
+        return desk.render(at) if desk.holds_something(at) else None
 
     # -- following -----------------------------------------------------------------------------------------
 

@@ -15,6 +15,8 @@ import msgspec
 from msgspec import Meta, Struct
 
 from endless_mode.errors import BadRequest
+from endless_mode.forgetting import Selection
+from endless_mode.importing import Imported
 
 #: Version of the socket's surface; raised when a change would break an older hook or command line.
 PROTOCOL = 1
@@ -133,6 +135,43 @@ class DrainStatus(Struct, frozen=True, rename="camel"):
     pending: int = 0
     claimed: int = 0
     generating: bool = False
+
+
+class ImportRequest(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    """Read past sessions in, from the configuration directory the caller's headers name."""
+
+
+class ImportStatus(Struct, frozen=True, rename="camel"):
+    """How far an import is; ``running`` until everything is in."""
+
+    running: bool
+    state: Imported
+
+
+class IndexRequest(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    """Bring the full-text index up to date, for at most so many seconds."""
+
+    seconds: Annotated[float, Meta(ge=0, le=60)] = 3.0
+
+
+class IndexAnswer(Struct, frozen=True, rename="camel"):
+    """How many rows the index still lacks."""
+
+    missing: int
+
+
+class ForgetRequest(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    """Forget what ``selection`` names; ``dry_run`` only says what that is, ``now`` also drops free pages at once."""
+
+    selection: Selection
+    dry_run: bool = True
+    now: bool = False
+
+
+class ResumeRequest(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+    """Let the handoff of a session wait for a new one."""
+
+    content_session_id: SessionId
 
 
 class Health(Struct, frozen=True, rename="camel"):

@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 import msgspec
 
 from endless_mode import __version__
+from endless_mode.deliver.resume import Resumed
+from endless_mode.forgetting import Forgot
 from endless_mode.worker import messages
 
 Json = dict[str, Any]
@@ -45,6 +47,30 @@ _OPERATIONS = (
         "Say what is still to be observed.",
         answer=messages.DrainStatus,
     ),
+    Operation(
+        "post",
+        "/api/import",
+        "Read past sessions in, as a task of the worker's. The body may be left out.",
+        messages.ImportRequest,
+        messages.ImportStatus,
+        202,
+    ),
+    Operation("get", "/api/import", "Say how far the import is.", answer=messages.ImportStatus),
+    Operation(
+        "post",
+        "/api/search/index",
+        "Bring the full-text index up to date. The body may be left out.",
+        messages.IndexRequest,
+        messages.IndexAnswer,
+    ),
+    Operation("post", "/api/forget", "Forget, or say what would be forgotten.", messages.ForgetRequest, Forgot),
+    Operation(
+        "post",
+        "/api/sessions/resume",
+        "Let a session's handoff wait for a new session.",
+        messages.ResumeRequest,
+        Resumed,
+    ),
     Operation("get", "/api/health", "Say who answers.", answer=messages.Health),
     Operation(
         "post",
@@ -62,6 +88,8 @@ _OPERATIONS = (
     ),
     Operation("get", "/api/openapi.json", "This document."),
 )
+#: Bodies that may be left out.
+_OPTIONAL = (messages.StopRequest, messages.ImportRequest, messages.IndexRequest)
 _PARAMETERS: dict[str, list[tuple[str, str, Json]]] = {
     "/api/sessions/drain-status": [
         ("contentSessionId", "query", {"type": "string", "pattern": "^[A-Za-z0-9._-]{1,128}$"})
@@ -106,7 +134,7 @@ def _operation(op: Operation, refs: dict[type, Any]) -> Json:
     operation: Json = {"summary": op.about, "responses": answers}
     if op.body is not None:
         operation["requestBody"] = {
-            "required": op.body is not messages.StopRequest,
+            "required": op.body not in _OPTIONAL,
             "content": {"application/json": {"schema": refs[op.body]}},
         }
     parameters = [

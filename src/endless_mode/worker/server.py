@@ -188,7 +188,8 @@ class Worker:
             self.api.idle_since = time.monotonic()
 
     def _idle(self) -> bool:
-        if self.api.running or self.server.server_state.connections or self.service.live_sessions():
+        busy = self.api.running or self.server.server_state.connections or self.service.at_work()
+        if busy or self.service.live_sessions():
             return False
         return time.monotonic() - self.api.idle_since >= self.settings.idle_seconds
 

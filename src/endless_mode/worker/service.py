@@ -8,14 +8,21 @@ hook then prints nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from pathlib import Path
 from typing import Protocol
 
+from endless_mode.deliver.resume import Resumed
+from endless_mode.errors import BadRequest
+from endless_mode.forgetting import Forgot
 from endless_mode.home import Home
+from endless_mode.importing import Imported
 from endless_mode.settings import Settings
 from endless_mode.worker.messages import (
     DrainStatus,
+    ForgetRequest,
     HookEnv,
     HookInput,
+    ImportStatus,
     RenderAnswer,
     RenderRequest,
     SealAnswer,
@@ -52,6 +59,24 @@ class Service(Protocol):
     async def drain_status(self, session_id: str) -> DrainStatus:
         """Return what is still to be observed."""
 
+    async def import_from(self, root: Path) -> ImportStatus:
+        """Begin to import everything under a configuration directory."""
+
+    async def import_status(self) -> ImportStatus:
+        """Return how far that import is."""
+
+    async def index(self, seconds: float) -> int:
+        """Index for a while; return how many rows are still missing."""
+
+    async def forget(self, request: ForgetRequest) -> Forgot:
+        """Forget, or say what would be forgotten."""
+
+    async def resume(self, session_id: str, root: Path | None) -> Resumed:
+        """Let a session's handoff wait for a new session."""
+
+    def at_work(self) -> bool:
+        """Return whether something runs that the worker should stay for, with no session live."""
+
     def live_sessions(self) -> Collection[str]:
         """Return the sessions for whose sake the worker stays: keep one only while its transcript still
         grows.
@@ -79,6 +104,24 @@ class QuietService:
 
     async def drain_status(self, session_id: str) -> DrainStatus:
         return DrainStatus(content_session_id=session_id, drained=True)
+
+    async def import_from(self, root: Path) -> ImportStatus:  # noqa: ARG002
+        return ImportStatus(False, Imported())
+
+    async def import_status(self) -> ImportStatus:
+        return ImportStatus(False, Imported())
+
+    async def index(self, seconds: float) -> int:  # noqa: ARG002
+        return 0
+
+    async def forget(self, request: ForgetRequest) -> Forgot:  # noqa: ARG002
+        return Forgot()
+
+    async def resume(self, session_id: str, root: Path | None) -> Resumed:  # noqa: ARG002
+        raise BadRequest("no_such_session", "This worker keeps no sessions.", "", status=404)
+
+    def at_work(self) -> bool:
+        return False
 
     def live_sessions(self) -> Collection[str]:
         return ()

@@ -1,0 +1,23 @@
+"""What a session's bottle has of the session it goes on from."""
+
+from __future__ import annotations
+
+import sqlite3
+
+from endless_mode.bottle.entries import GeneratedSummary
+from endless_mode.bottle.view import SessionRow
+
+#: Key of the summary row that keeps the predecessor's closing state as it was when the session began.
+KEY = "predecessor"
+
+
+def begins_with(db: sqlite3.Connection, at: SessionRow) -> tuple[list[str], list[GeneratedSummary]]:
+    """Notes for the header, and the predecessor's closing state as a first entry; nothing when there is none."""
+    if not at.predecessor:
+        return [], []
+    row = db.execute(
+        "SELECT path FROM bottles b JOIN sessions s ON s.id = b.session_id WHERE content_session_id = ?", (at.predecessor,)
+    ).fetchone()
+    where = f", whose bottle is {row[0]}" if row else ""
+    told = db.execute("SELECT who, text FROM summaries WHERE session_id = ? AND key = ?", (at.id, KEY)).fetchall()
+    return [f"goes on from session {at.predecessor}{where}"], [GeneratedSummary(who, text) for who, text in told]

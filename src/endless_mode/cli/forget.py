@@ -1,0 +1,103 @@
+"""``endless forget``: remove sessions, or single texts, for good."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from datetime import datetime, timedelta
+
+from endless_mode.cli.output import emit, say, table, when
+from endless_mode.errors import EndlessError, WorkerError
+from endless_mode.forgetting import Forgot, Selection, forget, plan
+from endless_mode.home import Home, find_home
+from endless_mode.store import Store, open_reader
+from endless_mode.worker.client import WorkerClient, ensure_worker
+from endless_mode.worker.messages import ForgetRequest
+
+#: Seconds that forgetting may take in the worker.
+PATIENCE = 600.0
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Add this command's arguments."""
+    parser.add_argument("session", metavar="SESSION", nargs="?", default="", help="this session")
+    parser.add_argument("--project", metavar="DIR", default="", help="sessions of this directory and below")
+    parser.add_argument("--since", metavar="DATE", default="", help="sessions active on or after DATE (2026-01-31 or 2026-01-31T10:00)")
+    parser.add_argument("--until", metavar="DATE", default="", help="sessions active on or before DATE")
+    parser.add_argument("--text", metavar="TEXT", default="", help="only the messages and tool uses that hold TEXT, as it is spelt")
+    parser.add_argument("--yes", action="store_true", help="do it; without this you are only shown what would go")
+    parser.add_argument("--now", action="store_true", help="also copy the database without its free pages at once")
+    parser.add_argument("--json", action="store_true", help="print one JSON document")
+
+
+def run(given: argparse.Namespace) -> int:
+    """Show what would go, or let it go."""
+    home = find_home()
+    if not home.database.exists():
+        raise EndlessError("no_store", "There is no database yet: nothing is kept.", "")
+    chosen = Selection(given.session, _directory(given.project), _moment(given.since), _moment(given.until, end=True), given.text)
+    found = _carry_out(home, chosen, now=given.now) if given.yes else _look(home, chosen)
+    if given.json:
+        emit({"done": given.yes, "sessions": found.sessions, "files": found.files})
+        return 0
+    tell(found, done=given.yes)
+    return 0
+
+
+def _look(home: Home, chosen: Selection) -> Forgot:
+    db = open_reader(home.database)
+    try:
+        return plan(db, home, chosen)
+    finally:
+        db.close()
+
+
+def _carry_out(home: Home, chosen: Selection, *, now: bool) -> Forgot:
+    """Through the worker, which alone writes while it runs; without one by ourselves, and then at once."""
+    try:
+        ensure_worker(home)
+        return WorkerClient(home, PATIENCE).forget(ForgetRequest(chosen, dry_run=False, now=now))
+    except WorkerError as error:
+        if error.code != "no_worker":
+            raise
+    with Store.open(home.database, patience=5.0) as store:
+        return forget(store, home, chosen, now=True)
+
+
+def tell(found: Forgot, *, done: bool) -> None:
+    """Print what went, or would."""
+    if not found.sessions and not found.files:
+        say("Nothing fits.")
+        return
+    rows = [
+        [one.session, when(one.at), "everything" if one.whole else "", str(one.messages), str(one.events), one.project]
+        for one in found.sessions
+    ]
+    print(table(("session", "last", "", "messages", "tool uses", "project"), rows))
+    for path in found.files:
+        print(path)
+    if done:
+        say("Forgotten. The client's own transcripts are as they were; what is forgotten is not read from them again.")
+    else:
+        say("This is what would go. Nothing has been changed; say --yes to do it.")
+
+
+def _directory(given: str) -> str:
+    return os.path.abspath(os.path.expanduser(given)) if given else ""  # noqa: PTH100, PTH111  links stay as they are
+
+
+def _moment(given: str, *, end: bool = False) -> int | None:
+    """A date or time of this machine's clock in milliseconds; a bare date as an end means that whole day.
+
+    Raises:
+        EndlessError: it is neither.
+    """
+    if not given:
+        return None
+    try:
+        moment = datetime.fromisoformat(given)
+    except ValueError as error:
+        raise EndlessError("bad_date", f"{given!r} is no date.", "Write 2026-01-31 or 2026-01-31T10:00.") from error
+    if end and len(given) == len("2026-01-31"):
+        moment += timedelta(days=1, milliseconds=-1)
+    return int(moment.timestamp() * 1000)
