@@ -71,7 +71,11 @@ def broken_bytes(draw: Any) -> bytes:
     line = bytearray(draw(st.sampled_from(LINES)))
     for _ in range(draw(st.integers(1, 3))):
         at = draw(st.integers(0, max(0, len(line) - 1)))
-        junk = draw(st.sampled_from([b"", b"\xff", b"\xed\xa0\x80", b"\x00", b"NaN", b'"', b"{", b"}", b"\\ud83d", b"\r", b"\n"]))
+        junk = draw(
+            st.sampled_from(
+                [b"", b"\xff", b"\xed\xa0\x80", b"\x00", b"NaN", b'"', b"{", b"}", b"\\ud83d", b"\r", b"\n"]
+            )
+        )
         line[at : at + draw(st.integers(0, 3))] = junk
     return bytes(line)
 
@@ -106,9 +110,11 @@ lines = st.one_of(
     st.tuples(st.sampled_from(LINES), st.sampled_from(LINES)).map(b"".join),
     st.sampled_from(LINES).map(lambda line: b"\xef\xbb\xbf" + line),
     st.binary(max_size=80),
-    st.recursive(st.sampled_from(WRONG), lambda inner: st.dictionaries(st.sampled_from(KEYS), inner, max_size=5), max_leaves=12).map(
-        lambda value: json.dumps(value).encode()
-    ),
+    st.recursive(
+        st.sampled_from(WRONG), lambda inner: st.dictionaries(st.sampled_from(KEYS), inner, max_size=5), max_leaves=12
+    ).map(lambda value: json.dumps(value).encode()),
     st.sampled_from([line for depth in (40, 400, 3_000, 200_000) for line in nested(depth)]),
 )
-files = st.lists(lines, max_size=12).flatmap(lambda found: st.sampled_from([b"\n", b"\r\n", b"\n\n"]).map(lambda end: end.join(found) + end))
+files = st.lists(lines, max_size=12).flatmap(
+    lambda found: st.sampled_from([b"\n", b"\r\n", b"\n\n"]).map(lambda end: end.join(found) + end)
+)

@@ -174,7 +174,9 @@ def test_a_file_replaced_by_another_and_back_gives_the_same_rows_and_bottle(name
 def ids(store: Store) -> dict[str, list[Any]]:
     """Observation and event ids with what they stand for."""
     found = rows(store)
-    return {table: [row[:4] for row in found[table]] for table in ("observations", "tool_events", "messages", "boundaries")}
+    return {
+        table: [row[:4] for row in found[table]] for table in ("observations", "tool_events", "messages", "boundaries")
+    }
 
 
 @pytest.mark.parametrize("name", SITUATIONS)

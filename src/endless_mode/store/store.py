@@ -232,7 +232,14 @@ def _connect(path: Path) -> sqlite3.Connection:
 
 
 def _take_lock(path: Path, patience: float) -> int:
-    lock = os.open(f"{path}.writer", os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW, 0o600)
+    try:
+        lock = os.open(f"{path}.writer", os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW, 0o600)
+    except OSError as error:
+        raise StoreError(
+            "database_unusable",
+            f"The database {path} cannot be opened: {error.strerror}.",
+            "Its directory must exist and belong to you.",
+        ) from error
     until = time.monotonic() + patience
     try:
         while True:
