@@ -1,9 +1,11 @@
 """The whole cleaning: surrogates, then tags, then secrets."""
 
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import astuple
 
 from endless_mode.privacy.assigned import is_telling, redact_named
 from endless_mode.privacy.secrets import redact_secrets
@@ -87,22 +89,30 @@ def _collect(values: Iterable[Any], strings: list[str]) -> bool:
     todo: list[Any] = list(values)
     while todo:
         item = todo.pop()
-        if isinstance(item, str):
+        kind = type(item)
+        if kind is str:
             strings.append(item)
-        elif isinstance(item, dict):
+        elif kind is dict:
             for key, value in item.items():
                 if isinstance(key, str):
-                    if isinstance(value, str) and is_telling(key):
+                    if type(value) is str and _telling(key):
                         return False
                     strings.append(key)
-                todo.append(value)
-        elif isinstance(item, list):
-            todo.extend(item)
+            todo += item.values()
+        elif kind is list:
+            if set(map(type, item)) <= _STRINGS:
+                strings += item
+            else:
+                todo += item
         elif isinstance(item, Struct):
-            todo.extend(getattr(item, name) for name in item.__struct_fields__)
-        elif isinstance(item, tuple):
+            todo += filter(None, astuple(item))
+        elif isinstance(item, str | dict | list | tuple):
             return False
     return True
+
+
+_STRINGS = {str}
+_telling = lru_cache(maxsize=1024)(is_telling)
 
 
 def _replace_surrogates(text: str) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 
 from endless_mode.clients.claude_code.digest.texts import wordset
 
@@ -41,6 +42,7 @@ def words(value: str) -> list[str]:
     return list(dict.fromkeys(_WORD.findall(value)))
 
 
+@lru_cache(maxsize=16_384)
 def kind_of(word: str) -> int | None:
     """What a word is, or nothing when it is not specific."""
     if word.isalpha():
@@ -74,6 +76,7 @@ def kind_of(word: str) -> int | None:
     return IDENT if is_identifier(word) else None
 
 
+@lru_cache(maxsize=16_384)
 def is_identifier(word: str) -> bool:
     """True for names that a program would give: inner underscores, humps, dots or colons."""
     if len(word) < 4 or len(word) > 80 or not _IDENT.fullmatch(word):
