@@ -1,0 +1,65 @@
+"""An install under the real client: its hooks fire, and its rules let the model read bottles and nothing else of ours."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from .answers import bash, call, read, say
+from .client import Client
+from .home import Home, wait_until
+from .messages_api import MessagesApi
+
+pytestmark = pytest.mark.e2e
+
+
+def events(home: Home, data: Path) -> list[str]:
+    log = data / "endless/logs/worker.log"
+    lines = log.read_text().splitlines() if log.exists() else []
+    return [entry["event"] for entry in map(json.loads, lines) if "event" in entry]
+
+
+@pytest.mark.parametrize("name", ["plain", "sp ace ünï", "it's (a) [b] *c* d? e! #f $g", "back\\slash"])
+@pytest.mark.parametrize("scope", [[], ["--project"]], ids=["user", "project"])
+def test_hooks_fire_and_bottles_can_be_read(
+    client: Client, api: MessagesApi, endless_bin: Path, name: str, scope: list[str]
+) -> None:
+    home = client.home
+    data = home.home / name
+    home.extra_env["CLAUDE_MEM_DATA_DIR"] = str(data)
+    home.extra_env["PATH"] = f"{endless_bin.parent}:{home.env['PATH']}"
+    done = home.command([endless_bin, "install", *scope])
+    assert done.returncode == 0, done.stderr
+    (data / "endless/bottles/s.md").write_text("the bottle\n")
+    secret = data / "endless/settings.json"
+    secret.write_text("{}\n")
+    api.script(
+        [
+            call(read(data / "endless/bottles/s.md")),
+            call(read(secret)),
+            call(bash("endless show 999999")),
+            call(bash("endless forget --all")),
+            say("Done."),
+        ]
+    )
+    assert client.run("Look around").text == "Done."
+    bottle, settings, show, forget = [part.text for part in api.main[-1].tool_results()]
+    assert "the bottle" in bottle
+    assert "requested permissions" in settings
+    assert "requires approval" not in show and "requested permissions" not in show
+    assert "requires approval" in forget or "requested permissions" in forget
+    seen = wait_until(lambda: (found := events(home, data)) if len(events(home, data)) >= 4 else [], 20)
+    assert set(seen) >= {"SessionStart", "UserPromptSubmit", "Stop", "SessionEnd"}
+
+
+def test_the_plugin_brings_the_same_events(client: Client, api: MessagesApi, endless_bin: Path) -> None:
+    home = client.home
+    data = home.home / "data"
+    home.extra_env["CLAUDE_MEM_DATA_DIR"] = str(data)
+    home.extra_env["PATH"] = f"{endless_bin.parent}:{home.env['PATH']}"
+    api.script([say("Done.")])
+    plugin = Path(__file__).parents[2] / "plugin"
+    assert client.run("Look around", "--plugin-dir", str(plugin)).text == "Done."
+    wait_until(lambda: set(events(home, data)) >= {"SessionStart", "UserPromptSubmit", "Stop"}, 20)
