@@ -193,6 +193,23 @@ def test_purging_deletes_the_home_and_stops_the_worker(user: User) -> None:
     assert not user.home.root.exists()
 
 
+def test_purging_takes_the_hooks_out_of_every_place_they_were_put(user: User) -> None:
+    user.run("install")
+    user.run("install", "--project")
+    local = user.project / ".claude/settings.local.json"
+    assert user.run("uninstall", "--json").json["remaining"] == [str(local)]
+    user.run("install")
+    assert user.run("uninstall", "--purge", "--json").json["remaining"] == []
+    assert not local.exists()
+    assert not user.home.root.exists()
+
+
+def test_beside_the_plugin_the_doubled_hooks_are_pointed_out(user: User) -> None:
+    user.write('{"enabledPlugins": {"endless-mode@m": true}}')
+    assert "--rules-only" in user.run("install").err
+    assert "--rules-only" not in user.run("install", "--rules-only").err
+
+
 def test_a_home_that_is_a_link_is_not_purged(user: User) -> None:
     (user.root / "valuable").mkdir()
     (user.root / "valuable/file").write_text("x")

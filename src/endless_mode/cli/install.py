@@ -24,15 +24,20 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(given: argparse.Namespace) -> int:
     """Install; print what changed."""
     refuse_windows()
-    from endless_mode.home import find_home
-    from endless_mode.install.apply import install_into, settings_path
-    from endless_mode.install.entries import hook_file
-
     if given.programs:
+        from endless_mode.install.entries import hook_file
+
         write_text(f"{sys.executable}\n{hook_file()}\n")
         return 0
+    from endless_mode.home import find_home
+    from endless_mode.install import look
+    from endless_mode.install.apply import install_into, settings_path
+
     home = find_home()
     place = settings_path(given.project)
+    plugin = look.plugin([look.settings_of(path) for path in {place, settings_path(False)}])
+    if plugin and not given.rules_only:
+        say(f"note: the plugin {plugin} brings the same hooks; with it, use `endless install --rules-only`.")
     outcome = install_into(home, place, dry_run=given.dry_run, rules_only=given.rules_only)
     if given.json:
         emit(

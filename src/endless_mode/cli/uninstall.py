@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 from endless_mode.cli.install import refuse_windows
 from endless_mode.cli.output import emit, say, write_text
@@ -22,10 +23,16 @@ def run(given: argparse.Namespace) -> int:
     """Uninstall; print what changed."""
     refuse_windows()
     from endless_mode.home import find_home
+    from endless_mode.install import record
     from endless_mode.install.apply import purge, settings_path, stop_worker, uninstall_from
 
     home = find_home()
     outcome = uninstall_from(home, settings_path(given.project), dry_run=given.dry_run)
+    remaining = [path for path in record.load(home).settings if path != outcome.settings]
+    if given.purge and not given.dry_run:
+        for path in remaining:  # their hooks would bring the home back
+            uninstall_from(home, Path(path))
+        remaining = []
     stopped = purged = False
     if not given.dry_run:
         stopped = stop_worker(home)
@@ -40,6 +47,7 @@ def run(given: argparse.Namespace) -> int:
                 "worker_stopped": stopped,
                 "purged": purged,
                 "home": str(home.root),
+                "remaining": remaining,
                 "text": outcome.text,
             }
         )
@@ -54,6 +62,8 @@ def run(given: argparse.Namespace) -> int:
     )
     if outcome.backup:
         say(f"The settings from before are in {outcome.backup}.")
+    for path in remaining:
+        say(f"Hooks of ours are still in {path}.")
     if stopped:
         say("The worker was asked to stop. Sessions that run now may call the old hooks until they end.")
     if purged:
