@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from endless_mode.install import check_client, check_home, look
 from endless_mode.install.check_client import covers
 from endless_mode.install.check_home import exposed, kind_of
 from endless_mode.install.checks import Check, Context, context
+from endless_mode.install.entries import our_interpreter
 from endless_mode.store import Store
 from tests.install.user import User
 
@@ -112,7 +112,7 @@ def test_an_interpreter_that_does_not_run_the_hook_fails(user: User) -> None:
     broken = user.root / "python"
     broken.write_text("#!/bin/sh\nexit 3\n")
     broken.chmod(0o755)
-    user.write(user.settings.read_text().replace(sys.executable, str(broken)))
+    user.write(user.settings.read_text().replace(our_interpreter(), str(broken)))
     assert "does not run" in findings(user)["programs"]["message"]
 
 
@@ -234,6 +234,13 @@ def test_transcripts_about_to_be_deleted_and_not_held_are_told(user: User) -> No
         assert status(user, "retention") == "warn"
         store.write(lambda db: db.execute("UPDATE transcripts SET offset = ?", (held,)))
         assert status(user, "retention") == "ok"
+
+
+def test_where_nothing_is_to_be_kept_nothing_is_missing(user: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    user.run("install")
+    transcript(user, "s-1", age=25 * 86_400)
+    monkeypatch.setenv("CLAUDE_MEM_ENDLESS_KEEP_CONVERSATION", "false")
+    assert status(user, "retention") == "ok"
 
 
 def _hold(db: sqlite3.Connection, path: Path, offset: int) -> None:

@@ -14,7 +14,7 @@ import pytest
 from endless_mode.cli.install import refuse_windows
 from endless_mode.errors import EndlessError
 from endless_mode.install import file
-from endless_mode.install.entries import TIMEOUTS, InstallError
+from endless_mode.install.entries import TIMEOUTS, InstallError, our_interpreter
 from tests.install.user import User
 
 BEFORE = '{\n    "model": "opus",\n    "hooks": {"Stop": []},\n\n    "env": {"A":"1"}\n}\n'
@@ -268,6 +268,50 @@ def test_the_programs_are_named_for_the_plugin(user: User) -> None:
     assert Path(hook).name == "run.py"
     assert Path(hook).exists()
     assert not user.client.exists()
+
+
+def test_the_interpreter_has_one_name_however_the_command_was_started(
+    user: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    directory = user.root / "bin"
+    directory.mkdir()
+    for name in ("python", "python3", "python3.11"):
+        (directory / name).symlink_to(sys.executable)
+    (directory / "other").write_text("another program")
+    names = set()
+    for name in ("python", "python3", "python3.11"):
+        monkeypatch.setattr(sys, "executable", str(directory / name))
+        names.add(our_interpreter())
+    assert names == {str(directory / "python3")}
+    (directory / "python3").unlink()
+    (directory / "python3").symlink_to("other")
+    assert our_interpreter() == str(directory / "python")
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can give a file away")
+def test_a_file_of_another_user_stays_theirs(user: User) -> None:
+    user.write(BEFORE)
+    os.chown(user.settings, 12345, 54321)
+    user.run("install")
+    info = user.settings.stat()
+    assert (info.st_uid, info.st_gid) == (12345, 54321)
+
+
+def test_an_event_of_a_later_client_in_an_unknown_shape_does_not_matter(user: User) -> None:
+    user.write('{"hooks": {"Later": {"a": 1}}}')
+    assert user.run("install").code == 0
+    assert json.loads(user.settings.read_text())["hooks"]["Later"] == {"a": 1}
+    user.run("uninstall")
+    assert user.settings.read_text() == '{"hooks": {"Later": {"a": 1}}}'
+
+
+def test_reports_can_be_printed_where_the_terminal_knows_no_unicode(user: User) -> None:
+    user.run("install")
+    environ = {"HOME": str(user.root), "PATH": os.environ["PATH"], "PYTHONIOENCODING": "ascii"}
+    for words in (["status"], ["doctor"], ["config", "list"], ["worker", "logs"], ["install", "--dry-run"]):
+        command = [sys.executable, "-m", "endless_mode", *words]
+        done = subprocess.run(command, cwd=user.project, env=environ, capture_output=True, timeout=60, check=False)
+        assert (done.returncode, b"Traceback" in done.stderr) == (0, False), done.stderr
 
 
 def test_native_windows_is_refused_with_a_way_out() -> None:

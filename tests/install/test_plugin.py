@@ -12,7 +12,7 @@ import pytest
 from tools.get_client import Client, clients
 
 from endless_mode import __version__
-from endless_mode.install.entries import TIMEOUTS
+from endless_mode.install.entries import TIMEOUTS, our_interpreter
 
 ROOT = Path(__file__).parents[2]
 PLUGIN = ROOT / "plugin"
@@ -79,7 +79,7 @@ def test_a_remembered_program_that_is_gone_is_looked_for_again(tmp_path: Path, p
     data.mkdir()
     (data / "programs").write_text(f"/gone/python\n{PLUGIN}/hooks/run.sh\n")
     fire(tmp_path, "Stop", PATH=f"{program}:/usr/bin:/bin", CLAUDE_PLUGIN_DATA=str(data), CLAUDE_MEM_INTERNAL="1")
-    assert (data / "programs").read_text().splitlines()[0] == sys.executable
+    assert (data / "programs").read_text().splitlines()[0] == our_interpreter()
 
 
 @pytest.mark.parametrize("client", clients(), ids=lambda client: client.version)

@@ -41,7 +41,10 @@ def run(given: argparse.Namespace) -> int:
         if given.json:
             emit(values)
         else:
-            print(table(("setting", "value", "from", "meaning"), [(v.key, v.value, v.source, v.about) for v in values]))
+            write_text(
+                table(("setting", "value", "from", "meaning"), [(v.key, v.value, v.source, v.about) for v in values])
+                + "\n"
+            )
         _note_problems(settings.problems)
         return 0
     value = settings.get(given.name)

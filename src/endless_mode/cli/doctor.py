@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from endless_mode.cli.install import refuse_windows
-from endless_mode.cli.output import emit, say
+from endless_mode.cli.output import emit, say, write_text
 from endless_mode.errors import EndlessError
 
 if TYPE_CHECKING:
@@ -40,14 +40,18 @@ def run(given: argparse.Namespace) -> int:
     if given.json:
         emit({"ok": not failed, "home": str(home.root), "checks": checks})
         return int(failed)
-    for check in checks:
-        print(f"{_SIGNS[check.status]}  {check.name:<10}  {check.message}")
-        if check.hint and check.status != "ok":
-            print(f"{'':18}{check.hint}")
-        if check.fixed:
-            print(f"{'':18}fixed: {check.fixed}")
+    write_text("".join(map(_shown, checks)))
     say("Something is wrong; see the lines marked FAIL." if failed else "Nothing keeps it from working.")
     return int(failed)
+
+
+def _shown(check: Check) -> str:
+    lines = [f"{_SIGNS[check.status]}  {check.name:<10}  {check.message}"]
+    if check.hint and check.status != "ok":
+        lines.append(f"{'':18}{check.hint}")
+    if check.fixed:
+        lines.append(f"{'':18}fixed: {check.fixed}")
+    return "\n".join(lines) + "\n"
 
 
 def look(home: Home) -> list[Check]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 
 from endless_mode.cli.output import emit, say, write_text
 from endless_mode.errors import EndlessError
@@ -25,9 +24,9 @@ def run(given: argparse.Namespace) -> int:
     """Install; print what changed."""
     refuse_windows()
     if given.programs:
-        from endless_mode.install.entries import hook_file
+        from endless_mode.install.entries import hook_file, our_interpreter
 
-        write_text(f"{sys.executable}\n{hook_file()}\n")
+        write_text(f"{our_interpreter()}\n{hook_file()}\n")
         return 0
     from endless_mode.home import find_home
     from endless_mode.install import look

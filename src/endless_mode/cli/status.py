@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from endless_mode import __version__
 from endless_mode.cli.install import refuse_windows
-from endless_mode.cli.output import emit, say, table, when
+from endless_mode.cli.output import emit, say, table, when, write_text
 from endless_mode.cli.worker import span, state
 from endless_mode.errors import WorkerError
 
@@ -92,32 +92,34 @@ def _reports(home: Home, limit: int) -> tuple[list[SessionReport], str]:
 def _print(
     document: dict[str, Any], places: list[Place], shown: list[SessionReport], before: Rereads, after: Rereads
 ) -> None:
-    print(f"Endless Mode {document['version']} is {'on' if document['on'] else 'off'}.")
+    worker = document["worker"]
+    lines = [f"Endless Mode {document['version']} is {'on' if document['on'] else 'off'}."]
     if not document["enabled"]:
-        print("  switched off by CLAUDE_MEM_ENDLESS_MODE_ENABLED")
+        lines.append("  switched off by CLAUDE_MEM_ENDLESS_MODE_ENABLED")
     if document["plugin"]:
-        print(f"  hooks   from the plugin {document['plugin']}")
+        lines.append(f"  hooks   from the plugin {document['plugin']}")
     for place in places:
         if place.events or place.problem or (place.scope == "user" and not document["plugin"]):
-            print(f"  hooks   {_hooks(place)} ({place.path})")
-    worker = document["worker"]
-    print(
-        f"  worker  version {worker['version']}, pid {worker['pid']}, up for {span(worker['uptime_ms'])}"
-        if worker["running"]
-        else "  worker  does not run; the next hook starts it"
-    )
-    print(f"  home    {document['home']}")
-    if document["problem"]:
-        say(document["problem"])
+            lines.append(f"  hooks   {_hooks(place)} ({place.path})")
+    if worker["running"]:
+        lines.append(f"  worker  version {worker['version']}, pid {worker['pid']}, up for {span(worker['uptime_ms'])}")
+    else:
+        lines.append("  worker  does not run; the next hook starts it")
+    lines.append(f"  home    {document['home']}")
     rows = [_row(one, n, boundary) for one in shown for n, boundary in enumerate(one.boundaries, 1)]
     if rows:
         heads = ("session", "boundary", "at (UTC)", "sealed", "delivered", "by", "read", "gap", "re-reads")
-        print("\nCompactions of late:\n" + table(heads, rows))
+        lines += ["", "Compactions of late:", table(heads, rows)]
     elif shown:
-        print(f"\n{len(shown)} session{'s' if len(shown) > 1 else ''} of late, none compacted yet.")
+        lines += ["", f"{len(shown)} session{'s' if len(shown) > 1 else ''} of late, none compacted yet."]
     for name, side in (("before", before), ("since", after)):
         if side.share is not None:
-            print(f"Files read again in the first 30 tool uses, {name} the install: {side.share:.0%} of {side.tools}")
+            lines.append(
+                f"Files read again in the first 30 tool uses, {name} the install: {side.share:.0%} of {side.tools}"
+            )
+    write_text("\n".join(lines) + "\n")
+    if document["problem"]:
+        say(document["problem"])
 
 
 def _hooks(place: Place) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from collections import deque
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ from typing import Any
 import msgspec
 
 from endless_mode.cli.install import refuse_windows
-from endless_mode.cli.output import emit, say
+from endless_mode.cli.output import emit, say, write_text
 from endless_mode.errors import WorkerError
 
 
@@ -84,7 +83,7 @@ def _logs(given: argparse.Namespace) -> int:
     if given.json:
         emit([entry for entry in map(_entry, lines) if entry is not None])
     else:
-        sys.stdout.writelines(f"{line}\n" for line in lines)
+        write_text("".join(f"{line}\n" for line in lines))
         if not lines:
             say(f"{log} holds nothing yet.")
     return 0

@@ -6,7 +6,6 @@ import compileall
 import contextlib
 import os
 import shutil
-import sys
 import time
 from pathlib import Path
 
@@ -18,7 +17,7 @@ from endless_mode.errors import EndlessError, WorkerError
 from endless_mode.home import Home
 from endless_mode.hook.slow import listens
 from endless_mode.install import file, record
-from endless_mode.install.entries import InstallError, hook_entries, hook_file, rules
+from endless_mode.install.entries import InstallError, hook_entries, hook_file, our_interpreter, rules
 from endless_mode.install.merge import EMPTY, Trace, install, uninstall
 from endless_mode.worker.client import WorkerClient
 
@@ -68,7 +67,7 @@ def install_into(home: Home, place: Path, *, dry_run: bool = False, rules_only: 
     if not known.settings:
         (home.root / "installed").unlink(missing_ok=True)  # a home of an earlier install: what came between is not ours
     installed_at(home)
-    known.version, known.interpreter, known.hook = __version__, sys.executable, str(hook_file())
+    known.version, known.interpreter, known.hook = __version__, our_interpreter(), str(hook_file())
     known.at = known.at or int(time.time() * 1000)
     known.settings[str(now.path)] = made
     record.save(home, known)

@@ -157,6 +157,8 @@ def arriving(at: Context) -> Check:
 
 def retention(at: Context) -> Check:
     """Transcripts that the client will delete soon are held in full."""
+    if not at.settings.keep_conversation:
+        return Check("retention", "ok", "KEEP_CONVERSATION is off: what the client deletes is not kept here either.")
     periods = [value.get("cleanupPeriodDays") for value in at.everywhere().values()]
     days = next((days for days in reversed(periods) if type(days) is int), KEPT_DAYS)
     old = time.time() - max(days - SOON, 0) * 86_400

@@ -41,13 +41,25 @@ def hook_file() -> Path:
     return Path(__file__).absolute().parents[1] / "hook" / "run.py"
 
 
+def our_interpreter() -> str:
+    """The interpreter for hooks, under one name however this process was started (``python``, ``python3.12`` …)."""
+    here = Path(sys.executable)
+    for other in (here.with_name("python3"), here.with_name("python")):
+        try:
+            if other.samefile(here):
+                return str(other)
+        except OSError:
+            continue
+    return str(here)
+
+
 def command(event: str, data_dir: str = "", interpreter: str = "", hook: str = "") -> str:
     """The shell line for one event; it says and does nothing when our files are gone.
 
     The hook file is looked for too: an interpreter that finds no script exits with 2, and the client takes a 2 as
     "do not compact" and "do not send this prompt".
     """
-    python, script = shlex.quote(interpreter or sys.executable), shlex.quote(hook or str(hook_file()))
+    python, script = shlex.quote(interpreter or our_interpreter()), shlex.quote(hook or str(hook_file()))
     more = f" {shlex.quote(data_dir)}" if data_dir else ""
     line = f"[ -x {python} ] && [ -r {script} ] && exec {python} -I -S {script} {CLIENT} {event}{more}; exit 0"
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
 import time
@@ -13,19 +14,23 @@ from endless_mode.install.entries import InstallError
 
 
 class SettingsFile(Struct):
-    """A settings file as it was read. ``path`` is where it really is; ``text`` is None when there is none."""
+    """A settings file as it was read. ``path`` is where it really is; ``text`` is None when there is none.
+
+    ``owner`` is (user, group); -1 stands for whoever runs this.
+    """
 
     path: Path
     text: str | None
     mode: int = 0o600
+    owner: tuple[int, int] = (-1, -1)
 
 
 def read(place: Path) -> SettingsFile:
     """Read a settings file, following links; raise :class:`InstallError` when it cannot be read."""
     path = Path(os.path.realpath(place))
     try:
-        mode = stat.S_IMODE(path.stat().st_mode)
-        return SettingsFile(path, path.read_bytes().decode("utf-8"), mode)
+        info, text = path.stat(), path.read_bytes().decode("utf-8")
+        return SettingsFile(path, text, stat.S_IMODE(info.st_mode), (info.st_uid, info.st_gid))
     except FileNotFoundError:
         return SettingsFile(path, None)
     except UnicodeDecodeError as error:
@@ -46,7 +51,7 @@ def backup(file: SettingsFile) -> Path | None:
     for n in range(1000):
         path = file.path.with_name(f"{file.path.name}.endless-{stamp}" + (f"-{n}" if n else ""))
         try:
-            _write_new(path, file.text, file.mode)
+            _write_new(path, file.text, file)
         except FileExistsError:
             continue
         except OSError as error:
@@ -70,7 +75,7 @@ def replace(file: SettingsFile, text: str) -> None:
     draft = file.path.with_name(f".{file.path.name}.endless-{os.getpid()}")
     try:
         draft.unlink(missing_ok=True)
-        _write_new(draft, text, file.mode)
+        _write_new(draft, text, file)
         if read(file.path).text != file.text:
             raise InstallError(
                 "settings_changed", f"{file.path} was changed by another program just now.", "Run the command again."
@@ -82,10 +87,12 @@ def replace(file: SettingsFile, text: str) -> None:
         draft.unlink(missing_ok=True)
 
 
-def _write_new(path: Path, text: str, mode: int) -> None:
-    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+def _write_new(path: Path, text: str, like: SettingsFile) -> None:
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(fd, "wb") as out:
-        os.fchmod(fd, mode)
+        with contextlib.suppress(PermissionError):  # only root may give files away
+            os.fchown(fd, *like.owner)
+        os.fchmod(fd, like.mode)
         out.write(text.encode("utf-8"))
         out.flush()
         os.fsync(fd)

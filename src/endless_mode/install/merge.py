@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Struct, field
 
 from endless_mode.install import jsontext
-from endless_mode.install.entries import InstallError, event_of, is_our_rule
+from endless_mode.install.entries import TIMEOUTS, InstallError, event_of, is_our_rule
 
 EMPTY = "{}\n"
 
@@ -110,9 +110,9 @@ def _wrong_shape(value: Any) -> str:
     hooks, permissions = value.get("hooks", {}), value.get("permissions", {})
     if not isinstance(hooks, dict):
         return "`hooks` is not an object"
-    bad = next((event for event, entries in hooks.items() if not isinstance(entries, list)), None)
+    bad = next((event for event in TIMEOUTS if not isinstance(hooks.get(event, []), list)), None)
     if bad is not None:
-        return f"`hooks.{bad[:40]}` is not a list"
+        return f"`hooks.{bad}` is not a list"
     if not isinstance(permissions, dict):
         return "`permissions` is not an object"
     return "" if isinstance(permissions.get("allow", []), list) else "`permissions.allow` is not a list"
