@@ -123,6 +123,7 @@ def test_the_worker_learns_what_matters_of_the_environment_and_nothing_else(plac
         "data_dir": str(place.data),
         "version": endless_mode.__version__,
         "budget_ms": env["budget_ms"],
+        "request": env["request"],
         "spooled": False,
     }
     assert 0 < env["budget_ms"] <= 2000

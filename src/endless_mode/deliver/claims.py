@@ -130,9 +130,9 @@ def claim_missed(
     """
     if again := _again(db, at, ask):
         return again
+    bind(db, at)
     if resumed:
         give_up_waiting(db, at.id)
-    bind(db, at)
     newest = newest_boundary(db, at)
     if newest is None or newest.at is None or newest.at < installed_at:
         return None
@@ -156,8 +156,8 @@ def claim_always(db: sqlite3.Connection, at: SessionRow, ask: Ask) -> Claim | No
         return again
     if _resumed_here(db, at, ask):
         return None
-    give_up_waiting(db, at.id)
     bind(db, at)
+    give_up_waiting(db, at.id)
     newest = newest_boundary(db, at)
     delivery, marker = _made(db, at, ask)
     _bound(db, delivery, newest.key if newest is not None else f"resume@{at.offset}")

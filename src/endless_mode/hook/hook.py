@@ -112,6 +112,7 @@ def build(client: str, event: str, payload: bytes, environ: Environ, data: bytes
         b"Content-Length: %d" % len(payload),
         b"X-Endless-Version: " + VERSION.encode(),
         b"X-Endless-Budget-Ms: %d" % (budget * 1000),
+        b"X-Endless-Request: %d-%d" % (time.time_ns(), posix.getpid()),
         b"X-Endless-Data-Dir: " + quoted(data),
     ]
     for name, header in FORWARDED:

@@ -139,8 +139,7 @@ class LiveService:
         self.past.saw_hook(client_root(client, env.config_dir or os.environ.get("CLAUDE_CONFIG_DIR", ""), home))
         if env.spooled and event != "SessionEnd":
             answer = self._seen  # nobody reads the answer, so nothing may be handed over or sealed
-        request = getattr(env, "request", "")
-        caller = Caller(payload.session_id, _path(payload), payload.cwd, request, until)
+        caller = Caller(payload.session_id, _path(payload), payload.cwd, env.request, until)
         try:
             text = await answer(payload, caller)
         except EndlessError as error:

@@ -8,6 +8,7 @@ names them.
 from __future__ import annotations
 
 import json
+import re
 from typing import Annotated, Any, TypeVar
 from urllib.parse import unquote_to_bytes
 
@@ -60,7 +61,8 @@ class HookInput(Struct, frozen=True):
 class HookEnv(Struct, frozen=True):
     """What the hook process knew beside its stdin.
 
-    ``budget_ms`` is how long it waits for the answer. ``spooled``: the event was kept in a file because no
+    ``budget_ms`` is how long it waits for the answer. ``request`` is a name of this one event (empty: none): a hook
+    that asks a second time, because the worker died while answering, says the same. ``spooled``: the event was kept in a file because no
     worker answered, the hook is long gone, and nobody reads what is returned: take it in, deliver nothing.
     """
 
@@ -71,6 +73,7 @@ class HookEnv(Struct, frozen=True):
     data_dir: str = ""
     version: str = ""
     budget_ms: int = 0
+    request: str = ""
     spooled: bool = False
 
     @classmethod
@@ -81,7 +84,7 @@ class HookEnv(Struct, frozen=True):
             raw = unquote_to_bytes(headers.get(f"x-endless-{name}", ""))
             return raw.replace(b"\0", b"").decode("utf-8", "replace")
 
-        budget = text("budget-ms")
+        budget, request = text("budget-ms"), text("request")
         return cls(
             config_dir=text("config-dir"),
             project_dir=text("project-dir"),
@@ -90,6 +93,7 @@ class HookEnv(Struct, frozen=True):
             data_dir=text("data-dir"),
             version=text("version"),
             budget_ms=int(budget) if budget.isascii() and budget.isdigit() and len(budget) < 10 else 0,
+            request=request if re.fullmatch(r"[0-9-]{1,40}", request) else "",
             spooled=spooled,
         )
 
