@@ -207,6 +207,8 @@ def _stretch(
     first = next(fed, None)
     if first is None:
         return offset, False
+    if offset == 0:
+        db.execute(_COUNT_ANEW, (session, agent))
     if offset == 0 and not agent:
         db.execute(_ANEW, (session,))
     batch = Batch(db, session, gen, digest, observer, reader.cwd)
@@ -258,6 +260,7 @@ def _part(db: sqlite3.Connection, session: int, gen: int, offset: int) -> None:
         )
 
 
+_COUNT_ANEW = "UPDATE transcripts SET lines = 0, objects = 0, skipped = 0 WHERE session_id = ? AND agent = ?"
 #: What a session's row says by its transcript, forgotten when that is read from its beginning.
 _ANEW = """
 UPDATE sessions SET prompts = 0, cwd = '', title = '', version = '', branch = '', context_tokens = 0,
@@ -281,9 +284,8 @@ def _save(
     db.execute(
         "INSERT INTO transcripts VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (session_id, agent) DO UPDATE SET"
         " path = excluded.path, device = excluded.device, inode = excluded.inode, offset = excluded.offset,"
-        " anchor = excluded.anchor, gen = excluded.gen, state = excluded.state, lines = excluded.lines + CASE WHEN gen = excluded.gen THEN lines ELSE 0 END,"
-        " objects = excluded.objects + CASE WHEN gen = excluded.gen THEN objects ELSE 0 END,"
-        " skipped = excluded.skipped + CASE WHEN gen = excluded.gen THEN skipped ELSE 0 END",
+        " anchor = excluded.anchor, gen = excluded.gen, state = excluded.state, lines = lines + excluded.lines,"
+        " objects = objects + excluded.objects, skipped = skipped + excluded.skipped",
         (session, agent, str(source.path), cursor.device, cursor.inode, offset, cursor.anchor, gen, reader.state(),
          counts.lines - saved.lines, counts.objects - saved.objects, counts.skipped - saved.skipped),
     )

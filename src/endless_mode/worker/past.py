@@ -60,6 +60,7 @@ class Past:
     def __init__(self, home: Home, settings: Settings, keeper: Keeps, log: Log, is_live: Callable[[str], bool]) -> None:
         self.home = home
         self.settings = settings
+        self.begin_after = BEGIN_AFTER
         self._keeper = keeper
         self._log = log
         self._is_live = is_live
@@ -138,7 +139,7 @@ class Past:
     # -- the thread ----------------------------------------------------------------------------------------
 
     def _live(self) -> None:
-        self._wait(BEGIN_AFTER)
+        self._wait(self.begin_after)
         while not self._stopping.is_set():
             self._busy = True
             try:
