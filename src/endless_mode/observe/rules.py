@@ -11,6 +11,7 @@ from collections.abc import Callable
 from endless_mode.model import Digest, DigestKind, Observation, ObservationType, Todo
 from endless_mode.observe.wording import (
     OUTCOME,
+    SHELL_TITLE,
     TITLE,
     clip,
     command_line,
@@ -59,7 +60,7 @@ class RulesObserver:
 
     def observe(self, digest: Digest, cwd: str) -> Observation:
         line = _LINES.get(digest.kind, _other)(digest, cwd)
-        subtitle = clip(one_line(line.title), TITLE)
+        subtitle = clip(one_line(line.title), SHELL_TITLE if digest.kind == "shell" else TITLE)
         if line.run:
             title = f"{line.run} {subtitle}"
         else:

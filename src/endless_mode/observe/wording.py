@@ -9,9 +9,14 @@ import re
 
 from endless_mode.model import Digest
 
-TITLE, COMMAND, OUTCOME = 760, 600, 400
+TITLE, COMMAND, OUTCOME = 760, 1_000, 400
+#: A shell title holds a whole command with a message.
+SHELL_TITLE = 3_100
+#: A message given to a command in a heredoc (a commit's, a pull request's) is kept whole up to here.
+MESSAGE = 2_000
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
+_MESSAGE = re.compile(r"\$\(cat\s+<<")
 _HEREDOC = re.compile(r"<<-?\s*(['\"]?)(\w{1,60})\1")
 _WRITES = re.compile(
     r"(?:^|[^<>&\d=-])>{1,2}\s*(['\"]?)([\w@.+~/-]*\w[\w@.+~/-]*)\1"
@@ -52,6 +57,8 @@ def command_line(command: str, limit: int = COMMAND) -> str:
     command = command.strip()
     if "<<" in command:
         command = _without_bodies(command)
+        if _MESSAGE.search(command):
+            limit += MESSAGE
     lines = [line.strip() if line.startswith("\t") else line.rstrip() for line in command.split("\n")]
     shown = one_line(" ⏎ ".join(line for line in lines if line))
     if len(shown) <= limit:
@@ -64,21 +71,25 @@ def _without_bodies(command: str, shown: bool = True) -> str:
     kept: list[str] = []
     body: list[str] = []
     waiting: list[str] = []
+    message = False
     for line in command.split("\n"):
         if not waiting:
             kept.append(line)
+            message = _MESSAGE.search(line) is not None
             waiting = [match[2] for match in _HEREDOC.finditer(line[:2_000])][:4]
         elif line.strip() == waiting[0]:
-            kept += [*(_shortened(body) if shown else []), line]
+            kept += [*(_shortened(body, message) if shown else []), line]
             body = []
             waiting.pop(0)
         else:
             body.append(line)
-    return "\n".join([*kept, *(_shortened(body) if shown else [])])
+    return "\n".join([*kept, *(_shortened(body, message) if shown else [])])
 
 
-def _shortened(body: list[str]) -> list[str]:
+def _shortened(body: list[str], message: bool) -> list[str]:
     filled = [line for line in body if line.strip()]
+    if message and sum(map(len, filled)) <= MESSAGE:
+        return filled
     if len(filled) <= 3:
         return [clip(line, 200) for line in filled]
     return [*(clip(line, 140) for line in filled[:2]), f"… {len(body) - 2} lines"]

@@ -55,6 +55,9 @@ _SIGNS = _either(
     "invalid|not exist|in use|no matches|conflict|must be|required|✖|✗|✘|✕|×|●|not ok|rspec|) test|"
     "› |e  "
 )
+_PLAIN_SIGNS = _either(
+    "error|fail|exception|traceback|cannot|can't|not found|denied|no such|undefined|invalid|fatal|no matches"
+)
 _NOISE = re.compile(
     r"^(?:\s*at |\s*File \"|Exit code \d+$|Traceback|(?:npm )?warn(?:ing)?\b|=+ (?:FAILURES|ERRORS|short)"
     r"|FAILURES|Error:?$|error: script |\s*ELIFECYCLE|\s*Error Context|npm error (?:code|errno|path|A "
@@ -98,6 +101,15 @@ def scan(value: str, lines: list[str], bad: bool = True) -> tuple[list[str], str
     if best < 0:
         return unique(failing, 12), "", ""
     return unique(failing, 12), *_error_at(seen, best)
+
+
+def first_bad(lines: list[str]) -> str:
+    """The first line that names anything wrong, as it stands; what :func:`scan` prefers may be another."""
+    for line in lines[:_FIRST]:
+        lowered = line[:400].lower()
+        if any(sign in lowered for sign in _PLAIN_SIGNS) and not _NOISE.match(line):
+            return flat(line.strip().removeprefix("E  ").strip(), 200)
+    return ""
 
 
 def _error_at(lines: list[str], place: int) -> tuple[str, str]:

@@ -153,6 +153,8 @@ def _went_wrong(digest: Digest, printed: str, lines: list[str], failed: bool, sa
     digest.error = "" if error.startswith("CONFLICT") and said else error
     if place:
         digest.paths.append(place)
+    if failed and (first := failures.first_bad(lines)) and first not in f"{digest.error} {'; '.join(said)}":
+        said.append(first)
     if failed and not error and not failing and not said:
         digest.error = next((flat(line, 300) for line in reversed(lines) if len(line.strip()) > 2), "")
 
