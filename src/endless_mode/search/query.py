@@ -74,16 +74,14 @@ def words(text: str) -> list[Word]:
 def search(db: sqlite3.Connection, question: Question) -> list[Hit]:
     """The best finds first; what the index does not have yet comes behind, newest first."""
     looked_for = words(question.text)
-    hits: list[Hit] = []
-    if looked_for and exists(db):
-        expressions = [word.expression for word in looked_for]
-        hits = _indexed(db, " AND ".join(expressions), looked_for[0].text, question)
-        if not hits and len(expressions) > 1:
-            hits = _indexed(db, " OR ".join(expressions), looked_for[0].text, question)
+    plain = [word.text for word in looked_for] or question.text.replace("\0", " ").split()[:MAX_WORDS]
+    indexed = bool(looked_for) and exists(db)
+    expressions = [word.expression for word in looked_for]
+    hits = _indexed(db, " AND ".join(expressions), plain[0], question) if indexed else []
     if len(hits) < question.limit:
-        plain = [word.text for word in looked_for] or question.text.replace("\0", " ").split()[:MAX_WORDS]
-        seen = {(hit.kind, hit.id) for hit in hits}
-        hits += [hit for hit in _plain(db, plain, question, everything=not looked_for) if (hit.kind, hit.id) not in seen]
+        hits += _plain(db, plain, question, everything=not looked_for)
+    if not hits and indexed and len(expressions) > 1:
+        hits = _indexed(db, " OR ".join(expressions), plain[0], question)
     return hits[: question.limit]
 
 
