@@ -173,7 +173,7 @@ def line(event: ToolEvent) -> str:
         assert len(text.splitlines()) <= 1
         assert not any(ord(c) < 32 or 127 <= ord(c) < 160 for c in text)
     assert observation.title == f"{observation.run} {observation.subtitle}" or not observation.run
-    assert len(observation.title) <= 800
+    assert len(observation.title) <= 1_200
     assert len(outcome) <= 400
     assert len(observation.narrative) <= 6_000
     return f"{observation.title} — {outcome}"
