@@ -3,11 +3,13 @@
 The bottle is read by ``docs/formats.md`` alone.
 """
 
+# ruff: noqa: E501
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 
 from tests.reader.transcript import Reading, Want
 
@@ -89,7 +91,7 @@ def undo(body: str) -> str:
     body = "".join(p[1:] if p.startswith("\\") and SHAPES.fullmatch(p) else p for p in pieces)
     lines = body.split("\n")
     joined = [lines[0]]
-    for before, line in zip(lines, lines[1:], strict=False):
+    for before, line in pairwise(lines):
         if before.endswith("⤶"):
             joined[-1] = joined[-1][:-1] + line
         else:

@@ -8,15 +8,15 @@ from tempfile import TemporaryDirectory
 
 import pytest
 from hypothesis import HealthCheck, given, settings
-from tests.reader import transcript
-from tests.reader.checker import STARTS, Slot, differences, slots
-from tests.reader.files import FIXTURES, everything, label
-from tests.reader.world import World, worlds
 
 from endless_mode.bottle.session import render_session
 from endless_mode.ingest import ingest_file
 from endless_mode.privacy import clean
 from endless_mode.store import Store
+from tests.reader import transcript
+from tests.reader.checker import STARTS, Slot, differences, slots
+from tests.reader.files import FIXTURES, everything, label
+from tests.reader.world import World, worlds
 
 
 @pytest.mark.parametrize("path", everything(), ids=label)

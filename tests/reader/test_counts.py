@@ -6,11 +6,11 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from tests.reader import transcript
-from tests.reader.files import FIXTURES, SETS, everything, label, table
 
 from endless_mode.ingest import IngestResult, ingest_file
 from endless_mode.store import Store
+from tests.reader import transcript
+from tests.reader.files import FIXTURES, SETS, everything, label, table
 
 #: Prompts that were typed while the model worked and then taken back into the input line: the table of the
 #: public set counts them, a bottle must not hold them.

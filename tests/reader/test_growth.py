@@ -171,6 +171,25 @@ def test_a_file_replaced_by_another_and_back_gives_the_same_rows_and_bottle(name
         same(one.outcome(live=True), at_once(whole))
 
 
+@pytest.mark.parametrize("name", SITUATIONS)
+def test_what_a_slow_observer_has_answered_is_not_asked_again(name: str) -> None:
+    whole = read_bytes(FIXTURES / name)
+    answer = (
+        "INSERT INTO observations (session_id, source, event_id, type, title)"
+        " SELECT session_id, 'slow', id, 'other', 'seen ' || name FROM tool_events WHERE state = 'pending'"
+    )
+    with bench() as one:
+        one.write(whole)
+        one.session = ingest_file(one.store, one.path, observer=None).session
+        one.store.write(lambda db: db.execute(answer))
+        one.store.write(lambda db: db.execute("UPDATE tool_events SET state = 'observed' WHERE state = 'pending'"))
+        before = one.outcome()
+        for data in (whole, whole[: len(whole) // 2], whole):
+            one.replace(data)
+            ingest_file(one.store, one.path, observer=None)
+        same(one.outcome(), before)
+
+
 def ids(store: Store) -> dict[str, list[Any]]:
     """Observation and event ids with what they stand for."""
     found = rows(store)

@@ -1,5 +1,6 @@
 """Nothing private reaches the bottle or the disk, wherever in a transcript it stands."""
 
+# ruff: noqa: E501
 from __future__ import annotations
 
 import json

@@ -1,5 +1,6 @@
 """Transcripts made by chance: everything the client writes, in orders it may write it, with nasty texts."""
 
+# ruff: noqa: E501
 from __future__ import annotations
 
 import json

@@ -160,9 +160,9 @@ class Batch:
         if self._observer is not None:
             for key in self._completed:
                 if key in ids:
-                    row = self._observation_row(ids[key], self._events[key], digests[key])
-                    if key not in known or not observe_again(self._db, row):
-                        fresh.append(row)
+                    made = self._observation_row(ids[key], self._events[key], digests[key])
+                    if key not in known or not observe_again(self._db, made):
+                        fresh.append(made)
             self._db.executemany(OBSERVATION, fresh)
         self._events.clear()
         self._completed.clear()
@@ -220,9 +220,9 @@ class Batch:
     def _report(self, report: TaskReport) -> None:
         """A background use has ended: its digest says so, and its observation is made anew under the same id."""
         row = self._db.execute(
-            "SELECT id, digest, at, status FROM tool_events WHERE session_id = ?1"
+            "SELECT id, digest, at, status FROM tool_events WHERE session_id = ?1 AND gen = ?4"
             " AND ((task_id = ?2 AND task_id <> '') OR tool_use_id = ?3) ORDER BY id LIMIT 1",
-            (self._session, report.task_id, report.tool_use_id),
+            (self._session, report.task_id, report.tool_use_id, self._gen),
         ).fetchone()
         if row is None or row[3] not in ("background", "ok", "failed"):
             return
@@ -300,8 +300,10 @@ _EVENT = """
 INSERT INTO tool_events (session_id, tool_use_id, gen, offset, idx, name, status, state, digest, at, ended_at,
   result_offset, agent_id, task_id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 """
+#: What an observer has taken or answered stays so when the transcript is read again.
 _EVENT_DONE = """
-UPDATE tool_events SET status = ?, state = ?, digest = ?, ended_at = ?, result_offset = ?, task_id = ?, gen = ? WHERE id = ?
+UPDATE tool_events SET status = ?1, digest = ?3, ended_at = ?4, result_offset = ?5, task_id = ?6, gen = ?7,
+  state = CASE WHEN ?2 <> 'observed' AND state IN ('claimed', 'observed') THEN state ELSE ?2 END WHERE id = ?8
 """
 OBSERVATION = """
 INSERT INTO observations (session_id, source, event_id, ordinal, type, title, subtitle, narrative, facts, concepts,
