@@ -105,6 +105,20 @@ def scrub(db: sqlite3.Connection, *, shrink: bool) -> None:
     db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
 
 
+Rows = list[tuple[object, ...]]
+
+
+def tombstones(db: sqlite3.Connection) -> tuple[Rows, Rows]:
+    """Everything that was forgotten: sessions, and single things."""
+    return db.execute("SELECT * FROM tombstones").fetchall(), db.execute("SELECT * FROM forgotten").fetchall()
+
+
+def lay_tombstones(db: sqlite3.Connection, sessions: Rows, texts: Rows) -> None:
+    """Let another store keep away the same."""
+    db.executemany("INSERT OR IGNORE INTO tombstones VALUES (?, ?, ?, ?, ?)", sessions)
+    db.executemany("INSERT OR IGNORE INTO forgotten VALUES (?, ?, ?)", texts)
+
+
 # What is meant
 
 _IN_TEXT = {

@@ -18,6 +18,7 @@ from endless_mode.cli.output import progress, say
 from endless_mode.clients.claude_code import ClaudeCode
 from endless_mode.deliver.ladder import Rung, best_document, forgot_since
 from endless_mode.errors import EndlessError
+from endless_mode.forgetting import lay_tombstones, tombstones
 from endless_mode.home import Home, find_home
 from endless_mode.ingest import IngestResult, ingest_file
 from endless_mode.names import is_session_id
@@ -181,15 +182,25 @@ def _spared(home: Home, began: int | None) -> bool:
         return store is not None and store.read(lambda db: forgot_since(db, began))
 
 
+def _keep_forgotten(home: Home, store: Store) -> None:
+    with _reader(home) as known:
+        if known is not None:
+            sessions, texts = known.read(tombstones)
+            store.write(lambda db: lay_tombstones(db, sessions, texts))
+
+
 @contextmanager
 def loaded(name: str) -> Iterator[Loaded]:
     """The named session, read into a private store that vanishes again.
 
-    The user's database is left to the worker, which alone writes it.
+    The user's database is left to the worker, which alone writes it. What the user had forgotten does not come back when
+    a session is named by its id; a file that is named is read as it is.
     """
     home = find_home()
     target = find(name, home)
     with Store.temporary() as store:
+        if not target.by_path:
+            _keep_forgotten(home, store)
         result = ingest_file(store, target.path, session_id=target.session_id, progress=progress("reading"))
         if result.torn:
             say(f"note: the last {result.torn} bytes of the transcript are no whole line yet and were left out")

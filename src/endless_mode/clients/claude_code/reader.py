@@ -408,8 +408,9 @@ class ClaudeCodeReader:
             return
         self._facts[name] = value
         cleaned = clean(value)
-        if self._at.facts.get(name) != cleaned:
-            self._at.facts[name] = cleaned
+        kept = text_digest(cleaned) if name == "title" else cleaned
+        if self._at.facts.get(name) != kept:
+            self._at.facts[name] = kept
             yield Fact(name, cleaned)
 
     def _usage(self, entry: Entry) -> None:
