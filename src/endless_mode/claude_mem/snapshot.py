@@ -57,14 +57,16 @@ def read(path: Path, work: Callable[[sqlite3.Connection], T]) -> T:
         ClaudeMemError: ``no_claude_mem``, ``claude_mem_busy``, ``claude_mem_unreadable``, ``claude_mem_damaged``.
     """
     problem: Exception | None = None
+    # SQLite looks for side files beside the real file, so that is where they are looked for.
+    path = Path(os.path.realpath(path))
     for attempt in range(_ATTEMPTS):
         if attempt:
             time.sleep(0.02 * attempt)
         try:
             with _one, _opened(path) as db:
                 return work(db)
-        except (_Changed, sqlite3.DatabaseError, OSError) as error:
-            # A torn or vanishing file shows as any of these; what is still so at the end is told.
+        except (_Changed, sqlite3.Error, UnicodeDecodeError, OSError) as error:
+            # A torn, damaged or vanishing file shows as any of these; what is still so at the end is told.
             problem = error
             if isinstance(error, FileNotFoundError) or _is_busy(error):
                 break

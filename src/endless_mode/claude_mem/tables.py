@@ -47,8 +47,8 @@ class Tables:
         columns = self.columns(table)
         if not columns or not all(name in columns for name in where):
             return []
-        wanted = ", ".join(f'"{name}"' for name in columns)
-        condition = " AND ".join(f'"{name}" IS ?' for name in where) or "1"
+        wanted = ", ".join(map(_quoted, columns))
+        condition = " AND ".join(f"{_quoted(name)} IS ?" for name in where) or "1"
         query = f'SELECT rowid, {wanted} FROM "{table}" WHERE {condition} LIMIT {MOST_ROWS}'
         found: list[Row] = []
         try:
@@ -56,8 +56,12 @@ class Tables:
                 cells = dict(zip(columns, values, strict=True))
                 key = cells.get("id")
                 found.append(Row(key if isinstance(key, int) else rowid, cells))
-        except sqlite3.DatabaseError as error:
+        except (sqlite3.Error, UnicodeDecodeError) as error:
             if getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
                 raise
             self.problems.append(f"a part of claude-mem's table {table} could not be read")
         return sorted(found, key=lambda row: row.key)
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
