@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from endless_mode.bottle.escape import flatten
 from endless_mode.bottle.need import ARGUMENT, BROUGHT, SPOKEN, WRITTEN, Candidate, Weights, pack
+from endless_mode.bottle.predecessor import goes_on_from
 from endless_mode.bottle.specifics import specifics
 from endless_mode.bottle.standing import FileState, Seen, Standing, asks, relative, standing
 from endless_mode.bottle.view import Said, SessionRow
@@ -51,7 +52,7 @@ def closing(db: sqlite3.Connection, session: SessionRow) -> Closing:
     """The closing part of a session's bottle."""
     told = standing(db, session)
     weights = weigh(told, session.cwd)
-    fixed = _fixed(told, session)
+    fixed = "\n".join(part for part in (_fixed(told, session), goes_on_from(db, session)) if part)
     offered = candidates(told, session.cwd, weights)
     room = STATE_UNITS - units(fixed) - 150
     taken, covered = pack(offered, weights, max(room, 0), set(specifics(fixed)))

@@ -15,9 +15,16 @@ def begins_with(db: sqlite3.Connection, at: SessionRow) -> tuple[list[str], list
     """Notes for the header, and the predecessor's closing state as a first entry; nothing when there is none."""
     if not at.predecessor:
         return [], []
+    told = db.execute("SELECT who, text FROM summaries WHERE session_id = ? AND key = ?", (at.id, KEY)).fetchall()
+    return [goes_on_from(db, at)], [GeneratedSummary(who, text) for who, text in told]
+
+
+def goes_on_from(db: sqlite3.Connection, at: SessionRow) -> str:
+    """One line that names the predecessor and its bottle; empty when there is none."""
+    if not at.predecessor:
+        return ""
     row = db.execute(
         "SELECT path FROM bottles b JOIN sessions s ON s.id = b.session_id WHERE content_session_id = ?", (at.predecessor,)
     ).fetchone()
     where = f", whose bottle is {row[0]}" if row else ""
-    told = db.execute("SELECT who, text FROM summaries WHERE session_id = ? AND key = ?", (at.id, KEY)).fetchall()
-    return [f"goes on from session {at.predecessor}{where}"], [GeneratedSummary(who, text) for who, text in told]
+    return f"Goes on from session {at.predecessor}{where}"
