@@ -228,3 +228,17 @@ def test_a_database_without_the_session_changes_nothing(world: World, capsys: py
     without = asked(capsys, "bottle", ID, "--stdout")
     stamp = [str(about["text"]).split("rendered: ")[1].split("\n", 1)[1] for about in (with_it, without)]
     assert stamp[0] == stamp[1]
+
+
+def test_ids_of_claude_mem_expand(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["show", "[#cm:1–2]"]) == 0
+    shown = capsys.readouterr().out
+    assert "Any network failure aborts the run." in shown and "- src/retry.py" in shown and "not verbatim" in shown
+    assert [one["id"] for one in json.loads(str_of(capsys, "show", "cm:3", "--json"))] == ["cm:3"]
+    assert main(["show", "cm:99"]) != 0
+    assert "no_such_observation" in capsys.readouterr().err
+
+
+def str_of(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    assert main([*words]) == 0
+    return capsys.readouterr().out

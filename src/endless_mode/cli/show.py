@@ -9,9 +9,11 @@ from typing import Any
 
 import msgspec
 
+from endless_mode.claude_mem import ClaudeMem
 from endless_mode.cli.output import emit, when, write_text
 from endless_mode.cli.target import Loaded, loaded
 from endless_mode.clients.claude_code.fetch import fetch
+from endless_mode.deliver.ladder import database
 from endless_mode.errors import EndlessError
 from endless_mode.home import find_home
 from endless_mode.privacy import clean
@@ -32,7 +34,7 @@ _NAMES = "id type title narrative prompt_number first_at last_at source session 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Add this command's arguments."""
-    parser.add_argument("ids", metavar="ID", nargs="+", help="an observation id: 12, #12 or 12–17")
+    parser.add_argument("ids", metavar="ID", nargs="+", help="an observation id: 12, #12, 12–17 or cm:12")
     parser.add_argument("--in", dest="target", metavar="TARGET", help="look in this transcript instead of the store")
     parser.add_argument("--full", action="store_true", help="print the whole output of the tool")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
@@ -40,8 +42,13 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(given: argparse.Namespace) -> int:
     """Print each observation; fails when one is not there."""
-    numbers = [n for word in given.ids for n in parse_ids(word)]
-    if given.target:
+    words = [part.strip("[]# ") for word in given.ids for part in word.split(",")]
+    theirs = [n for word in words if word.startswith("cm:") for n in parse_ids(word.replace("cm:", ""))]
+    numbers = [n for word in words if not word.startswith("cm:") for n in parse_ids(word)]
+    found: list[dict[str, Any]] = []
+    if not numbers:
+        pass
+    elif given.target:
         with loaded(given.target) as made:
             found = made.store.read(lambda db: [_one(db, n, made) for n in numbers])
     else:
@@ -51,6 +58,7 @@ def run(given: argparse.Namespace) -> int:
         db = open_reader(home.database)
         found = [_one(db, n, None) for n in numbers]
         db.close()
+    found += [_of_claude_mem(n) for n in theirs]
     if given.json:
         emit(found)
     else:
@@ -89,7 +97,17 @@ def _one(db: sqlite3.Connection, number: int, made: Loaded | None) -> dict[str, 
     return found
 
 
+def _of_claude_mem(number: int) -> dict[str, Any]:
+    """An observation whose id stands in a bottle as ``[#cm:12]``."""
+    observation = ClaudeMem(database(find_home())).observation(number)
+    if observation is None:
+        raise EndlessError("no_such_observation", f"claude-mem has no observation {number}.", "Ids stand in the bottle as [#cm:12].")
+    return {**msgspec.structs.asdict(observation), "id": f"cm:{number}", "source": "claude-mem"}
+
+
 def _text(found: dict[str, Any], *, full: bool) -> str:
+    if found["source"] == "claude-mem":
+        return clean(_claude_mem_text(found))
     head = f"[#{found['id']}] {found['title']}"
     about = f"{found['tool']} · {found['status']} · {when(found['first_at'])} UTC · session {found['session']}"
     parts = [head, about]
@@ -103,6 +121,14 @@ def _text(found: dict[str, Any], *, full: bool) -> str:
     else:
         parts.append("(the transcript is gone; this is what was kept)")
     return clean("\n".join(parts))
+
+
+def _claude_mem_text(found: dict[str, Any]) -> str:
+    parts = [f"[#{found['id']}] {found['title']}", f"{found['type']} · {when(found['at'])} UTC · observed by claude-mem, not verbatim"]
+    parts += [found[name] for name in ("subtitle", "narrative") if found[name]]
+    for name in ("facts", "files_read", "files_modified"):
+        parts += [f"--- {name.replace('_', ' ')}\n" + "\n".join(f"- {one}" for one in found[name])] if found[name] else []
+    return "\n".join(parts)
 
 
 def _values(given: dict[str, Any]) -> str:
