@@ -205,9 +205,13 @@ class Desk:
         return self.store.read(lambda db: claims.handed(db, at.id))
 
     def seal(self, at: SessionRow, before: int) -> Sealed:
-        """Render and arm, unless a handoff was given since ``before`` was read. The drain was waited for by the caller."""
+        """Arm, unless a handoff was given since ``before`` was read, and render. The drain was waited for by the caller.
+
+        Armed first: a render that fails now may succeed when the handoff is due.
+        """
+        waiting = self.gap(at)
+        self.store.write(lambda db: claims.arm(db, at, waiting, before, _now()))
         bottle = self.render(at)
-        self.store.write(lambda db: claims.arm(db, at, bottle.gap, before, _now()))
         return Sealed(bottle, bottle.gap)
 
     def in_subagent(self, at: SessionRow) -> bool:
