@@ -11,6 +11,7 @@ from .answers import bash, call, read, say
 from .client import Client
 from .home import Home, wait_until
 from .messages_api import MessagesApi
+from .plan import follow_plan
 
 pytestmark = pytest.mark.e2e
 
@@ -62,3 +63,39 @@ def test_the_plugin_brings_the_same_events(client: Client, api: MessagesApi, end
     plugin = Path(__file__).parents[2] / "plugin"
     assert client.run("Look around", "--plugin-dir", str(plugin)).text == "Done."
     wait_until(lambda: set(events(home, data)) >= {"SessionStart", "UserPromptSubmit", "Stop"}, 20)
+
+
+def test_status_tells_of_a_real_compaction_and_uninstalling_leaves_no_trace(
+    client: Client, api: MessagesApi, endless_bin: Path
+) -> None:
+    home = client.home
+    home.extra_env["PATH"] = f"{endless_bin.parent}:{home.env['PATH']}"
+    home.write_settings(cleanupPeriodDays=40)
+    home.command([endless_bin, "install"])
+    api.script(
+        [
+            call(bash("echo one")),
+            call(bash("echo two")).full(),
+            follow_plan(),
+            call(bash("echo three")),
+            say("Through."),
+        ]
+    )
+    result = client.run("Work until full", "--allowedTools", "Bash(echo:*)")
+    assert result.text == "Through.", result.stderr
+
+    told = json.loads(home.command([endless_bin, "status", "--json"]).stdout)
+    (boundary,) = next(one for one in told["sessions"] if one["session"] == result.session_id)["boundaries"]
+    assert told["on"] is True
+    assert boundary["sealed_at"] <= boundary["delivered_at"]
+    assert boundary["bottle_read"] is True
+    assert (boundary["reread"], boundary["tools"]) == (0, 1)
+    doctor = json.loads(home.command([endless_bin, "doctor", "--json"]).stdout)
+    assert [check for check in doctor["checks"] if check["status"] != "ok"] == []
+
+    assert home.command([endless_bin, "uninstall", "--purge"]).returncode == 0
+    assert home.settings["cleanupPeriodDays"] == 40
+    assert not {"hooks", "permissions"} & set(home.settings), (
+        "the client rewrites the file, so bytes cannot be compared"
+    )
+    assert not (home.home / ".claude-mem/endless").exists()

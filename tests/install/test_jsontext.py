@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from endless_mode.install import jsontext
 from endless_mode.install.jsontext import Node, Path
 
-from .texts import KEYS, VALUES, layouts
+from .texts import KEYS, PATIENT, VALUES, layouts
 
 
 def containers(text: str) -> list[tuple[Path, Node]]:
@@ -30,6 +30,7 @@ def containers(text: str) -> list[tuple[Path, Node]]:
 
 
 @given(text=layouts(VALUES))
+@PATIENT
 def test_a_scanned_value_stands_where_the_scan_says(text: str) -> None:
     value = json.loads(text)
     for path, at in containers(text):
@@ -40,6 +41,7 @@ def test_a_scanned_value_stands_where_the_scan_says(text: str) -> None:
 
 
 @given(data=st.data(), text=layouts(VALUES.filter(lambda value: isinstance(value, dict | list))))
+@PATIENT
 def test_what_is_added_is_there_and_removing_it_gives_the_text_from_before(data: st.DataObject, text: str) -> None:
     path, at = data.draw(st.sampled_from(containers(text)))
     item = data.draw(VALUES)

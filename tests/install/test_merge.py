@@ -6,13 +6,13 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from endless_mode.install import merge
 from endless_mode.install.entries import InstallError, command, event_of, hook_entries
 
-from .texts import KEYS, VALUES, layouts
+from .texts import KEYS, PATIENT, VALUES, layouts
 
 RULES = ["Read(//home/ada/.claude-mem/endless/bottles/**)", "Bash(endless show:*)", "Bash(endless search:*)"]
 HOOKS = hook_entries()
@@ -47,13 +47,14 @@ def settings_values(draw: st.DrawFn) -> dict[str, Any]:
 
 
 @given(text=layouts(settings_values()))
-@settings(max_examples=200)
+@PATIENT
 def test_install_then_uninstall_gives_the_same_bytes(text: str) -> None:
     after, trace = merge.install(text, "settings", HOOKS, RULES, None)
     assert merge.uninstall(after, "settings", trace) == text
 
 
 @given(text=layouts(settings_values()))
+@PATIENT
 def test_install_adds_ours_and_changes_nothing_else(text: str) -> None:
     before, after = json.loads(text), json.loads(merge.install(text, "settings", HOOKS, RULES, None)[0])
     for event, entry in HOOKS.items():
@@ -70,6 +71,7 @@ def test_install_adds_ours_and_changes_nothing_else(text: str) -> None:
 
 
 @given(text=layouts(settings_values()))
+@PATIENT
 def test_a_second_install_changes_no_byte(text: str) -> None:
     once, trace = merge.install(text, "settings", HOOKS, RULES, None)
     again, kept = merge.install(once, "settings", HOOKS, RULES, trace)
@@ -77,6 +79,7 @@ def test_a_second_install_changes_no_byte(text: str) -> None:
 
 
 @given(text=layouts(settings_values()))
+@PATIENT
 def test_an_older_install_elsewhere_is_replaced_and_its_trace_lost_nothing(text: str) -> None:
     older = {
         event: {
@@ -94,6 +97,7 @@ def test_an_older_install_elsewhere_is_replaced_and_its_trace_lost_nothing(text:
 
 
 @given(text=layouts(settings_values()))
+@PATIENT
 def test_without_a_trace_ours_still_goes_and_the_users_stays(text: str) -> None:
     after = json.loads(merge.uninstall(merge.install(text, "settings", HOOKS, RULES, None)[0], "settings", None))
     before = json.loads(text)

@@ -5,7 +5,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
+
+#: No example is judged by its time: the machine may be busy.
+PATIENT = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 KEYS = st.sampled_from(["hooks", "permissions", "allow", "Stop", "a", "ü", 'q"u', "back\\", ""]) | st.text(max_size=4)
 PLAIN = (
