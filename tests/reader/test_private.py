@@ -99,7 +99,7 @@ PLACES: dict[str, Callable[[World, str], Any]] = {
     "edit": lambda w, t: tool("Edit", {"file_path": "/home/dev/proj/x.py", "old_string": t, "new_string": t}, "ok", edit(t, []))(w),
     "patch": lambda w, t: tool("Edit", {"file_path": "/home/dev/proj/x.py", "old_string": "a", "new_string": "b"}, "ok",
                                edit("b", [f"+{line}" for line in f"x = 1\n{t}".split("\n")]))(w),
-    "patch with a tag of its own line": lambda w, t: tool("Write", {"file_path": "/home/dev/proj/x.py", "content": "b"}, "ok",
+    "patch with a tag of its own line": lambda w, t: tool("Edit", {"file_path": "/home/dev/proj/x.py", "old_string": "a", "new_string": "b"}, "ok",
                                edit("b", ["-old", "+<private>", f"+{MARKER} = {MARKER}()", "+</private>"]))(w),
     "write": lambda w, t: tool("Write", {"file_path": f"/home/dev/proj/{t}.py", "content": t}, "ok", {"type": "create", "content": t})(w),
     "read": lambda w, t: tool("Read", {"file_path": "/home/dev/proj/x.py"}, "1\tx\n2\t" + t.replace("\n", "\n3\t"), None)(w),
