@@ -68,6 +68,19 @@ def test_it_is_said_what_cannot_be_read(case: str, tmp_path: Path) -> None:
     assert error_of(path).code == code
 
 
+def test_a_path_no_system_takes_is_said(tmp_path: Path) -> None:
+    assert error_of(tmp_path / "a\0b.jsonl").code == "transcript_unreadable"
+
+
+@pytest.mark.parametrize("name", ["..", ".", "../x", "a/b", "x" * 129, "ü"])
+def test_a_session_id_that_is_none_is_said(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "session.jsonl"
+    path.write_bytes(LINE)
+    with Store.temporary() as store, pytest.raises(EndlessError) as caught:
+        ingest_file(store, path, session_id=name)
+    assert caught.value.code == "bad_session_id" and caught.value.hint
+
+
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
 def test_without_permission_it_is_said(tmp_path: Path) -> None:
     path = tmp_path / "session.jsonl"

@@ -8,7 +8,9 @@ from __future__ import annotations
 import sqlite3
 import zlib
 from collections.abc import Callable, Iterator
+from errno import ENOENT
 from itertools import chain
+from os import strerror
 from pathlib import Path
 from typing import BinaryIO
 
@@ -21,7 +23,7 @@ from endless_mode.clients.claude_code.digest import digest
 from endless_mode.clients.claude_code.reader import ClaudeCodeReader
 from endless_mode.errors import EndlessError
 from endless_mode.ingest.batch import Batch
-from endless_mode.names import check_session_id
+from endless_mode.names import BadName, check_session_id
 from endless_mode.observe.base import InlineObserver
 from endless_mode.observe.rules import RulesObserver
 from endless_mode.store import Store
@@ -83,6 +85,8 @@ def ingest_file(
     client = adapter or ClaudeCode()
     source = FileSource(path)
     try:
+        if "\0" in str(path):
+            raise FileNotFoundError(ENOENT, strerror(ENOENT))
         if path.is_dir():
             raise IsADirectoryError(path)
         size = source.size()
@@ -94,6 +98,8 @@ def ingest_file(
         for agent, beside in client.subagent_files(path):
             _ingest(store, FileSource(beside), session, content_id, agent, client, observer, progress, stretch)
         return result
+    except BadName as error:
+        raise Unreadable(error.code, error.message, error.hint) from error
     except (OSError, EOFError, zlib.error) as error:
         raise Unreadable(
             "transcript_unreadable",
