@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -84,12 +85,18 @@ def test_status_tells_of_a_real_compaction_and_uninstalling_leaves_no_trace(
     result = client.run("Work until full", "--allowedTools", "Bash(echo:*)")
     assert result.text == "Through.", result.stderr
 
-    told = json.loads(home.command([endless_bin, "status", "--json"]).stdout)
-    (boundary,) = next(one for one in told["sessions"] if one["session"] == result.session_id)["boundaries"]
-    assert told["on"] is True
-    assert boundary["sealed_at"] <= boundary["delivered_at"]
-    assert boundary["bottle_read"] is True
-    assert (boundary["reread"], boundary["tools"]) == (0, 1)
+    def told() -> Any:
+        return json.loads(home.command([endless_bin, "status", "--json"]).stdout)
+
+    def boundary() -> Any:
+        (one,) = next(s for s in told()["sessions"] if s["session"] == result.session_id)["boundaries"]
+        return one if one["tools"] else None
+
+    found = wait_until(boundary, 20, "the worker reads the end of the transcript")
+    assert told()["on"] is True
+    assert found["sealed_at"] <= found["delivered_at"]
+    assert found["bottle_read"] is True
+    assert (found["reread"], found["tools"]) == (0, 1)
     doctor = json.loads(home.command([endless_bin, "doctor", "--json"]).stdout)
     assert [check for check in doctor["checks"] if check["status"] != "ok"] == []
 
