@@ -103,7 +103,7 @@ class Keeper:
     def after_compaction(self, caller: Caller) -> str:
         """What a SessionStart(compact) prints, from the spare store if need be."""
         try:
-            self._bring_back(caller.session_id)
+            self.bring_back(caller.session_id)
             return self.use(lambda desk: desk.after_compaction(caller))
         except StoreBusy:
             raise
@@ -113,12 +113,12 @@ class Keeper:
 
     def at_prompt(self, caller: Caller) -> str:
         """What a UserPromptSubmit prints."""
-        self._bring_back(caller.session_id)
+        self.bring_back(caller.session_id)
         return self.use(lambda desk: desk.at_prompt(caller))
 
     def at_resume(self, caller: Caller) -> str:
         """What a SessionStart(resume) prints."""
-        self._bring_back(caller.session_id)
+        self.bring_back(caller.session_id)
         return self.use(lambda desk: desk.at_resume(caller))
 
     def use_spare_only(self) -> None:
@@ -139,7 +139,7 @@ class Keeper:
                 self._owed.add(caller.session_id)
             return self._spare.after_compaction(caller)
 
-    def _bring_back(self, session_id: str) -> None:
+    def bring_back(self, session_id: str) -> None:
         """Tell the real store what the spare one has handed over."""
         if session_id not in self._owed or self._spare is None:
             return

@@ -288,6 +288,7 @@ class LiveService:
     # -- seal and render -----------------------------------------------------------------------------------
 
     async def _seal(self, session_id: str, path: Path | None, timeout_ms: int, *, manual: bool) -> Bottle | None:
+        await self._run(lambda: self.keeper.bring_back(session_id))
         at, before = await self._use(partial(_look, session_id=session_id, path=path))
         if not manual and await self._use(lambda desk: desk.in_subagent(at)):
             return None
