@@ -109,7 +109,7 @@ def _line(event: Event, *, calls: bool) -> str:
 
 def _ours(cut: Cut, client: str, wanted: Callable[[str], bool]) -> dict[str, str]:
     """The product's arms. In chained sessions only two budgets, because the files are long."""
-    budgets = (PAGE_BUDGETS[2], PAGE_BUDGETS[-1]) if cut.chained else PAGE_BUDGETS
+    budgets = (PAGE_BUDGETS[2], PAGE_BUDGETS[3], PAGE_BUDGETS[-1]) if cut.chained else PAGE_BUDGETS
     recent = {f"client + last {b // 1000}k tokens of bottle": b for b in budgets}
     planned = {f"client + handoff + pages {b // 1000}k": b for b in budgets}
     arms: dict[str, str] = {}

@@ -137,6 +137,8 @@ class Digest(Struct, omit_defaults=True):
     paths: list[str] = []
     #: Other specific tokens the result brought up (identifiers, hashes, ports, versions, URLs).
     names: list[str] = []
+    #: Identifiers that a read file showed, for the working set alone: no line has them.
+    seen: list[str] = []
     #: New text of an edit or write, bounded, for the working set.
     hunks: list[str] = []
     #: Bounded head and tail of the output.

@@ -16,7 +16,7 @@ from itertools import islice
 from msgspec import Struct
 
 from endless_mode.bottle.escape import flatten
-from endless_mode.bottle.need import ARGUMENT, BROUGHT, SPOKEN, WRITTEN, Candidate, Weights, pack
+from endless_mode.bottle.need import ARGUMENT, BROUGHT, READ, REPORTED, SPOKEN, WRITTEN, Candidate, Weights, pack
 from endless_mode.bottle.predecessor import goes_on_from
 from endless_mode.bottle.specifics import specifics
 from endless_mode.bottle.standing import FileState, Seen, Standing, asks, relative, standing
@@ -87,7 +87,8 @@ def weigh(told: Standing, cwd: str) -> Weights:
         weights.add(" ".join(digest.hunks), WRITTEN, age)
         weights.add(" ".join(digest.symbols), WRITTEN, age)
         brought = f"{digest.outcome} {digest.error} {' '.join(digest.paths)} {' '.join(digest.names)}"
-        weights.add(brought, BROUGHT, age)
+        weights.add(brought, REPORTED if digest.kind == "agent" else BROUGHT, age)
+        weights.add(" ".join(digest.seen), READ, age)
     scale = max(1, len(told.events)) / max(1, len(told.messages))
     for n, said in enumerate(told.messages):
         weights.add(said.text, SPOKEN, int(n * scale))
@@ -150,7 +151,7 @@ def _names(told: Standing, weights: Weights) -> list[Candidate]:
         for token in specifics(said.text):
             tokens.setdefault(token, n)
     for seen in told.events[:BROUGHT_SEEN]:
-        for token in (*seen.digest.names, *seen.digest.paths):
+        for token in (*seen.digest.names, *seen.digest.paths, *seen.digest.seen):
             tokens.setdefault(token, seen.age)
     best = heapq.nlargest(NAMES_OFFERED, tokens, key=lambda t: weights.of.get(t, 0.0))
     return [
