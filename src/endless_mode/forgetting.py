@@ -13,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import sqlite3
 import time
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -31,9 +32,10 @@ PLATFORM = "claude"
 
 
 class Selection(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
-    """What is to be forgotten; what is given must all hold. Times are milliseconds, ``project`` a directory with those below.
+    """What is to be forgotten; what is given must all hold. Times are milliseconds.
 
-    A session was active ``since``/``until`` when any of it falls into that time.
+    ``project`` is a directory with those below. A session was active ``since``/``until`` when any of it falls into
+    that time.
     """
 
     session: str = ""
@@ -68,7 +70,9 @@ def plan(db: sqlite3.Connection, home: Home, selection: Selection) -> Forgot:
         BadRequest: nothing was selected.
     """
     if selection == Selection():
-        raise BadRequest("nothing_selected", "Nothing says what to forget.", "Name a session, --project, --since, --until or --text.")
+        raise BadRequest(
+            "nothing_selected", "Nothing says what to forget.", "Name a session, --project, --since, --until or --text."
+        )
     doomed = [one for row in _sessions(db, selection) if (one := _doomed(db, row, selection.text)) is not None]
     found = Forgot(doomed)
     for name in [*(one.session for one in doomed), *_successors(db, doomed)]:
@@ -87,9 +91,9 @@ def forget(store: Store, home: Home, selection: Selection, *, now: bool = False)
     for one in found.sessions:
         with session_lock(home.run / "locks", one.session):
             if one.whole:
-                store.write(lambda db, one=one: _forget_session(db, one.session))  # type: ignore[misc]
+                store.write(partial(_forget_session, content_id=one.session))
             else:
-                store.write(lambda db, one=one: _forget_text(db, one.session, selection.text))  # type: ignore[misc]
+                store.write(partial(_forget_text, content_id=one.session, text=selection.text))
     for path in found.files:
         Path(path).unlink(missing_ok=True)
     _render_again(store, home, found)
@@ -123,7 +127,8 @@ def lay_tombstones(db: sqlite3.Connection, sessions: Rows, texts: Rows) -> None:
 
 _IN_TEXT = {
     "messages": "instr(text, :text) > 0",
-    "tool_events": "instr(digest, :json) > 0 OR id IN (SELECT event_id FROM observations WHERE session_id = :session AND"
+    "tool_events": "instr(digest, :json) > 0 OR id IN (SELECT event_id FROM observations"
+    " WHERE session_id = :session AND"
     " (instr(title, :text) > 0 OR instr(subtitle, :text) > 0 OR instr(narrative, :text) > 0 OR instr(run, :text) > 0"
     " OR instr(facts || concepts || files_read || files_modified, :json) > 0))",
     "summaries": "instr(text, :text) > 0",
@@ -132,11 +137,18 @@ _IN_TEXT = {
 
 def _sessions(db: sqlite3.Connection, chosen: Selection) -> list[sqlite3.Row]:
     return db.execute(
-        "SELECT id, content_session_id, cwd, coalesce(last_at, started_at), title FROM sessions WHERE (:session = ''"
-        " OR content_session_id = :session) AND (:project = '' OR cwd = :project OR substr(cwd, 1, length(:project) + 1)"
-        " = :project || '/') AND (:since IS NULL OR coalesce(last_at, started_at) >= :since)"
+        "SELECT id, content_session_id, cwd, coalesce(last_at, started_at), title FROM sessions"
+        " WHERE (:session = ''"
+        " OR content_session_id = :session) AND (:project = '' OR cwd = :project OR"
+        " substr(cwd, 1, length(:project) + 1) = :project || '/')"
+        " AND (:since IS NULL OR coalesce(last_at, started_at) >= :since)"
         " AND (:until IS NULL OR coalesce(started_at, last_at) <= :until) ORDER BY id",
-        {"session": chosen.session, "project": chosen.project.rstrip("/"), "since": chosen.since, "until": chosen.until},
+        {
+            "session": chosen.session,
+            "project": chosen.project.rstrip("/"),
+            "since": chosen.since,
+            "until": chosen.until,
+        },
     ).fetchall()
 
 
@@ -174,7 +186,7 @@ def _files_of(home: Home, content_id: str) -> list[Path]:
 
 
 def _copies(home: Home, chosen: Selection, doomed: list[Doomed]) -> list[Path]:
-    """Files that are no single session's but may hold what goes: databases put aside, kept hook events, other bottles."""
+    """Files that are no single session's but may hold what goes: databases put aside, kept events, bottles."""
     found = sorted(home.root.glob(f"{home.database.name}.damaged-*")) if doomed or chosen.text else []
     marks = [one.session.encode() for one in doomed]
     places = list(home.spool.glob("*"))
@@ -199,7 +211,8 @@ def _forget_session(db: sqlite3.Connection, content_id: str) -> None:
     )
     # What a successor was told of it goes too.
     db.execute(
-        "DELETE FROM summaries WHERE key = 'predecessor' AND session_id IN (SELECT id FROM sessions WHERE predecessor = ?)",
+        "DELETE FROM summaries WHERE key = 'predecessor'"
+        " AND session_id IN (SELECT id FROM sessions WHERE predecessor = ?)",
         (content_id,),
     )
     db.execute("UPDATE sessions SET predecessor = '' WHERE predecessor = ?", (content_id,))
@@ -221,7 +234,7 @@ def _forget_text(db: sqlite3.Connection, content_id: str, text: str) -> None:
 
 
 def _keep_away(db: sqlite3.Connection, content_id: str, key: str) -> None:
-    """A tombstone for one thing. Ids the client makes are the same in every copy of a session; places in a file are not."""
+    """A tombstone for one thing. The client's ids are the same in every copy of a session; places in a file are not."""
     own = content_id if key.startswith(("@", "!@", "predecessor")) else ""
     db.execute("INSERT INTO forgotten VALUES (?, ?, ?) ON CONFLICT DO NOTHING", (own, key, _now()))
 
@@ -231,7 +244,7 @@ def _render_again(store: Store, home: Home, found: Forgot) -> None:
     gone = {Path(name).name for name in found.files}
     rows = store.read(lambda db: db.execute("SELECT id, content_session_id FROM sessions").fetchall())
     for session, content_id in rows:
-        if f"{content_id}.md" in gone and store.read(lambda db, s=session: load_session(db, s)).gen > 0:  # type: ignore[misc]
+        if f"{content_id}.md" in gone and store.read(partial(load_session, session=session)).gen > 0:
             write_bottle(store, session, home.bottles, home.run / "locks")
 
 

@@ -37,7 +37,7 @@ class Skipped(Struct, frozen=True):
 
 
 class Imported(Struct, rename="camel"):
-    """An import's outcome so far. ``known`` counts transcripts that had nothing new, ``bad_lines`` lines nobody can read."""
+    """An import's outcome so far. ``known`` counts transcripts without news, ``bad_lines`` lines nobody can read."""
 
     files: int = 0
     read: int = 0
@@ -137,7 +137,10 @@ def exclusion(patterns: Iterable[str], data_dir: Path) -> Callable[[str], bool]:
 
 
 def _refused(
-    ask: Callable[[Callable[[sqlite3.Connection], bool]], bool], client: ClaudeCode, one: Found, excluded: Callable[[str], bool]
+    ask: Callable[[Callable[[sqlite3.Connection], bool]], bool],
+    client: ClaudeCode,
+    one: Found,
+    excluded: Callable[[str], bool],
 ) -> Skipped | None:
     """Why a transcript is not read: empty, excluded, forgotten or (code ``known``) without news."""
     try:
@@ -161,7 +164,7 @@ def _refused(
 def _one(read: Read, one: Found, state: Imported, report: Report) -> None:
     before = state.done_bytes
 
-    def progress(done: int, whole: int) -> None:
+    def progress(done: int, _whole: int) -> None:
         state.done_bytes = before + min(done, one.size)
         report(state)
 

@@ -1,9 +1,10 @@
 """What is kept, for how long, and what goes first.
 
-* The bottle of a session that is over moves to the archive. Over means: it ended and stayed quiet for a day, or it was silent
-  for a week. A laptop that slept over the weekend is not an end.
+* The bottle of a session that is over moves to the archive. Over means: it ended and stayed quiet for a day, or it was
+  silent for a week. A laptop that slept over the weekend is not an end.
 * With ``KEEP_CONVERSATION`` off, what was said goes when the client deletes the transcript.
-* A database past its size gives up excerpts, then change hunks, then conversation, oldest sessions first.
+* A database past its size gives up excerpts, then change hunks, then the conversation of deleted transcripts, oldest
+  sessions first.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -36,7 +38,7 @@ _digest = msgspec.json.Decoder(Digest)
 
 
 class Vanishing(Struct, frozen=True):
-    """A transcript that the client deletes soon (``at``: seconds since the epoch); ``held``: the store has all of it."""
+    """A transcript the client deletes soon (``at``: seconds since the epoch); ``held``: the store has all of it."""
 
     path: Path
     session_id: str
@@ -44,7 +46,9 @@ class Vanishing(Struct, frozen=True):
     held: bool
 
 
-def about_to_vanish(config_dir: Path, store: Store | sqlite3.Connection, days: float = 30, *, soon: float = 7) -> list[Vanishing]:
+def about_to_vanish(
+    config_dir: Path, store: Store | sqlite3.Connection, days: float = 30, *, soon: float = 7
+) -> list[Vanishing]:
     """Transcripts that the client will delete within ``soon`` days, the next ones first.
 
     The client deletes files that were not changed for ``days`` (its setting ``cleanupPeriodDays``, 30 by default), ten
@@ -57,7 +61,7 @@ def about_to_vanish(config_dir: Path, store: Store | sqlite3.Connection, days: f
         if one.changed < horizon and one.size > 0:
             beside = ClaudeCode().subagent_files(one.path)
             parts = [("", one.path), *beside]
-            held = all(ask(lambda db, a=agent, p=path, s=one.session_id: holds(db, s, p, a)) for agent, path in parts)  # type: ignore[misc]
+            held = all(ask(partial(holds, session_id=one.session_id, path=path, agent=agent)) for agent, path in parts)
             found.append(Vanishing(one.path, one.session_id, one.changed + days * DAY, held))
     return sorted(found, key=lambda v: v.at)
 
@@ -66,7 +70,7 @@ def about_to_vanish(config_dir: Path, store: Store | sqlite3.Connection, days: f
 
 
 def sweep(store: Store, home: Home, now: float | None = None) -> list[Path]:
-    """Move the bottles of sessions that are over into the archive, and drop sessions that never began; return the moves."""
+    """Move the bottles of sessions that are over into the archive, drop sessions that never began; return the moves."""
     at = time.time() if now is None else now
     store.write(lambda db: _drop_unborn(db, at))
     moved: list[Path] = []
@@ -74,17 +78,17 @@ def sweep(store: Store, home: Home, now: float | None = None) -> list[Path]:
         if not is_session_id(path.stem) or not is_over(store, path, at):
             continue
         target = archive(path, home.archive, int(at * 1000))
-        store.write(lambda db, s=path.stem, t=str(target): _note_place(db, s, t))  # type: ignore[misc]
+        store.write(partial(_note_place, content_id=path.stem, path=str(target)))
         moved.append(target)
     return moved
 
 
 def is_over(store: Store, bottle: Path, now: float) -> bool:
-    """Whether the session of a bottle is over. Whatever happened last counts: in the store, the transcript, the bottle."""
+    """Whether the session of a bottle is over. What happened last counts: in the store, the transcript, the bottle."""
     row = store.read(
         lambda db: db.execute(
-            "SELECT last_at, ended_at, t.path FROM sessions s LEFT JOIN transcripts t ON t.session_id = s.id AND t.agent = ''"
-            " WHERE content_session_id = ?",
+            "SELECT last_at, ended_at, t.path FROM sessions s LEFT JOIN transcripts t ON t.session_id = s.id"
+            " AND t.agent = '' WHERE content_session_id = ?",
             (bottle.stem,),
         ).fetchone()
     )
@@ -99,14 +103,16 @@ def is_over(store: Store, bottle: Path, now: float) -> bool:
 
 def _note_place(db: sqlite3.Connection, content_id: str, path: str) -> None:
     db.execute(
-        "UPDATE bottles SET path = ? WHERE session_id IN (SELECT id FROM sessions WHERE content_session_id = ?)", (path, content_id)
+        "UPDATE bottles SET path = ? WHERE session_id IN (SELECT id FROM sessions WHERE content_session_id = ?)",
+        (path, content_id),
     )
 
 
 def _drop_unborn(db: sqlite3.Connection, now: float) -> None:
     db.execute(
         "DELETE FROM sessions WHERE predecessor <> '' AND id NOT IN (SELECT session_id FROM transcripts)"
-        " AND id NOT IN (SELECT session_id FROM messages) AND id IN (SELECT session_id FROM deliveries WHERE armed_at < ?)",
+        " AND id NOT IN (SELECT session_id FROM messages)"
+        " AND id IN (SELECT session_id FROM deliveries WHERE armed_at < ?)",
         ((now - UNBORN) * 1000,),
     )
 
@@ -121,8 +127,8 @@ def drop_conversations(store: Store, home: Home) -> list[str]:
     """
     rows = store.read(
         lambda db: db.execute(
-            "SELECT s.id, content_session_id, path FROM transcripts t JOIN sessions s ON s.id = t.session_id WHERE agent = ''"
-            " AND EXISTS (SELECT 1 FROM messages m WHERE m.session_id = s.id)"
+            "SELECT s.id, content_session_id, path FROM transcripts t JOIN sessions s ON s.id = t.session_id"
+            " WHERE agent = '' AND EXISTS (SELECT 1 FROM messages m WHERE m.session_id = s.id)"
         ).fetchall()
     )
     gone: list[str] = []
@@ -130,7 +136,7 @@ def drop_conversations(store: Store, home: Home) -> list[str]:
         path = Path(name)
         if path.exists() or not path.parent.parent.is_dir():
             continue
-        store.write(lambda db, s=session: _drop_conversation(db, s))  # type: ignore[misc]
+        store.write(partial(_drop_conversation, session=session))
         for bottle in (home.bottles / f"{content_id}.md", *home.archive.glob(f"*-{content_id}.md")):
             bottle.unlink(missing_ok=True)
         gone.append(content_id)
@@ -148,48 +154,78 @@ def _drop_conversation(db: sqlite3.Connection, session: int) -> None:
 
 def used_bytes(db: sqlite3.Connection) -> int:
     """Bytes of the database that hold something."""
-    pages, free, size = (db.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "freelist_count", "page_size"))
+    pages, free, size = (
+        db.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "freelist_count", "page_size")
+    )
     return int((pages - free) * size)
 
 
 def trim(store: Store, most: int, pause: Callable[[], None] = lambda: None) -> int:
-    """Bring the database under ``most`` bytes; return how many were given up. Live sessions are the newest and go last."""
-    before = store.read(used_bytes)
-    if before <= most:
+    """Bring the database under ``most`` bytes; return about how many were given up. The newest sessions give last.
+
+    What is given up is free within its pages; the file itself shrinks when it is copied (``VACUUM``).
+    """
+    wanted = store.read(used_bytes) - most
+    if wanted <= 0:
         return 0
-    oldest = store.read(lambda db: [row for (row,) in db.execute("SELECT id FROM sessions ORDER BY coalesce(last_at, started_at, 0), id")])
-    for give_up in (_excerpts, _hunks, _conversation):
+    wanted += int(most * (1 - CUT_TO))
+    given = 0
+    oldest = store.read(
+        lambda db: [
+            row for (row,) in db.execute("SELECT id FROM sessions ORDER BY coalesce(last_at, started_at, 0), id")
+        ]
+    )
+    stages: tuple[Callable[..., int], ...] = (_excerpts, _hunks, _conversation)
+    for give_up in stages:
         for session in oldest:
-            store.write(lambda db, g=give_up, s=session: g(db, s))  # type: ignore[misc]
+            given += store.write(partial(give_up, session=session))
             pause()
-            if store.read(used_bytes) <= most * CUT_TO:
-                return before - store.read(used_bytes)
-    return before - store.read(used_bytes)
+            if given >= wanted:
+                return given
+    return given
 
 
-def _excerpts(db: sqlite3.Connection, session: int) -> None:
+def _excerpts(db: sqlite3.Connection, session: int) -> int:
     """The bounded excerpts: of an observation the first line stays, which is its outcome."""
+    where = "session_id = ? AND instr(narrative, char(10)) > 0"
+    given = _bytes(db, "substr(narrative, instr(narrative, char(10)))", "observations", where, session)
     db.execute(
-        "UPDATE observations SET narrative = substr(narrative, 1, instr(narrative, char(10)) - 1) WHERE session_id = ?"
-        " AND instr(narrative, char(10)) > 0",
+        f"UPDATE observations SET narrative = substr(narrative, 1, instr(narrative, char(10)) - 1) WHERE {where}",
         (session,),
     )
-    _lighten(db, session, "excerpt")
+    return given + _lighten(db, session, "excerpt")
 
 
-def _hunks(db: sqlite3.Connection, session: int) -> None:
-    _lighten(db, session, "hunks")
+def _hunks(db: sqlite3.Connection, session: int) -> int:
+    return _lighten(db, session, "hunks")
 
 
-def _lighten(db: sqlite3.Connection, session: int, field: str) -> None:
-    changed = []
-    for row, text in db.execute("SELECT id, digest FROM tool_events WHERE session_id = ? AND instr(digest, ?)", (session, f'"{field}":')):
+def _lighten(db: sqlite3.Connection, session: int, name: str) -> int:
+    changed: list[tuple[str, int]] = []
+    given = 0
+    rows = db.execute(
+        "SELECT id, digest FROM tool_events WHERE session_id = ? AND instr(digest, ?)", (session, f'"{name}":')
+    )
+    for row, text in rows:
         digest = _digest.decode(text)
-        if getattr(digest, field):
-            lighter = msgspec.structs.replace(digest, **{field: type(getattr(digest, field))()})
-            changed.append((msgspec.json.encode(lighter).decode(), row))
+        empty = type(getattr(digest, name))()
+        lighter = msgspec.json.encode(msgspec.structs.replace(digest, **{name: empty})).decode()
+        given += len(text) - len(lighter)
+        changed.append((lighter, row))
     db.executemany("UPDATE tool_events SET digest = ? WHERE id = ?", changed)
+    return given
 
 
-def _conversation(db: sqlite3.Connection, session: int) -> None:
+def _conversation(db: sqlite3.Connection, session: int) -> int:
+    """What was said, once the client's own record of it is gone; the bottle on disk still has it."""
+    row = db.execute("SELECT path FROM transcripts WHERE session_id = ? AND agent = ''", (session,)).fetchone()
+    if row is not None and Path(row[0]).exists():
+        return 0
+    given = _bytes(db, "text", "messages", "session_id = ?", session)
     db.execute("DELETE FROM messages WHERE session_id = ?", (session,))
+    return given
+
+
+def _bytes(db: sqlite3.Connection, column: str, table: str, where: str, session: int) -> int:
+    query = f"SELECT coalesce(sum(length({column})), 0) FROM {table} WHERE {where}"
+    return int(db.execute(query, (session,)).fetchone()[0])

@@ -31,7 +31,10 @@ def capture(client: Client, api: MessagesApi, endless: Path) -> Any:
     """A session of two turns that ran with the hooks installed."""
     programs(client)
     assert client.home.command([endless, "install"]).returncode == 0
-    turns = [turn("count the herons", bash("echo 17 herons"), end="Seventeen."), turn("and the storks?", end="None at all.")]
+    turns = [
+        turn("count the herons", bash("echo 17 herons"), end="Seventeen."),
+        turn("and the storks?", end="None at all."),
+    ]
     recording = record_session(client, api, turns)
     bottle = client.home.home / ".claude-mem/endless/bottles" / f"{recording.session_id}.md"
     wait_until(lambda: bottle.exists() and "None at all." in bottle.read_text(), what="the session's bottle")
@@ -88,7 +91,9 @@ def test_the_resumed_session_compacts_and_its_bottle_holds_both(
     assert "None at all." in text
     assert "Now count the cranes" in text
     conversation = text.partition("## Conversation")[2]
-    assert conversation.index("None at all.") < conversation.index("Now count the cranes") < conversation.index("Through.")
+    assert (
+        conversation.index("None at all.") < conversation.index("Now count the cranes") < conversation.index("Through.")
+    )
 
 
 def test_another_session_in_the_same_directory_does_not_get_the_handoff(

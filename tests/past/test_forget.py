@@ -52,7 +52,10 @@ class Kept:
         self.desk.render(self.desk.tail("marked", None))
 
     def names(self) -> set[str]:
-        return {name for (name,) in self.store.read(lambda db: db.execute("SELECT content_session_id FROM sessions").fetchall())}
+        return {
+            name
+            for (name,) in self.store.read(lambda db: db.execute("SELECT content_session_id FROM sessions").fetchall())
+        }
 
     def forget(self, selection: Selection) -> None:
         """Forget at once, and close the store as a worker that ends does."""

@@ -73,7 +73,8 @@ def test_an_import_killed_in_the_middle_goes_on_where_it_was(
     config: Path, whole: dict[str, list[tuple[object, ...]]], tmp_path: Path
 ) -> None:
     script = (
-        "import sys; from pathlib import Path; from endless_mode.store import Store; from tests.past.parts import imported\n"
+        "import sys; from pathlib import Path; from endless_mode.store import Store\n"
+        "from tests.past.parts import imported\n"
         "def report(s): print(s.done_bytes, flush=True)\n"
         "with Store.open(Path(sys.argv[1])) as store: imported(store, Path(sys.argv[2]), 8000, report=report)"
     )
@@ -140,7 +141,10 @@ def test_excluded_projects_and_our_own_data_directory_stay_out(tmp_path: Path) -
         done = imported(store, tmp_path / ".claude", excluded=exclusion(["*/secret"], tmp_path / "data"))
         names = store.read(lambda db: db.execute("SELECT content_session_id FROM sessions").fetchall())
     assert names == [("mine",)]
-    assert {(Path(one.path).stem, one.code) for one in done.skipped} == {("secret", "excluded"), ("observer", "excluded")}
+    assert {(Path(one.path).stem, one.code) for one in done.skipped} == {
+        ("secret", "excluded"),
+        ("observer", "excluded"),
+    }
 
 
 def test_a_session_that_wakes_up_is_left_to_its_hooks_and_the_rest_goes_on(tmp_path: Path) -> None:
@@ -190,10 +194,10 @@ def test_the_command_imports_by_itself_when_no_worker_can_start(living: Living) 
     talk(living.root, "one", "hello")
     living.home.create()
     living.home.lock.touch()
+    hold = "import fcntl, sys; f = open(sys.argv[1]); fcntl.flock(f, 2); print(1, flush=True); sys.stdin.read()"
     blocker = subprocess.Popen(
-        [sys.executable, "-c", "import fcntl,sys,time; f=open(sys.argv[1]); fcntl.flock(f, 2); print(1, flush=True); time.sleep(60)",
-         str(living.home.lock)], stdout=subprocess.PIPE,
-    )  # fmt: skip
+        [sys.executable, "-c", hold, str(living.home.lock)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
     living.children.append(blocker)
     assert blocker.stdout is not None and blocker.stdout.readline()
     done = endless(living.environ, "import", "--json")
@@ -229,5 +233,5 @@ def test_the_backfill_can_be_switched_off(tmp_path: Path) -> None:
         now.t.turn("at work")
         now.prompt_hook()
         store = served.service.keeper.desk.store
-        eventually(lambda: store.read(lambda db: missing(db)) == 0)
+        eventually(lambda: store.read(missing) == 0)
         assert store.read(lambda db: db.execute("SELECT content_session_id FROM sessions").fetchall()) == [("now",)]

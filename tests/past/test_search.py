@@ -131,7 +131,9 @@ def test_what_changes_or_goes_leaves_the_index(store: Store) -> None:
     store.write(index.purge)
     store.write(lambda db: db.execute("INSERT INTO search (search) VALUES ('integrity-check')").rowcount)
     assert store.read(lambda db: db.execute("SELECT count(*) FROM search_docsize").fetchone()[0]) == store.read(
-        lambda db: db.execute("SELECT (SELECT count(*) FROM messages) + (SELECT count(*) FROM observations)").fetchone()[0]
+        lambda db: db.execute(
+            "SELECT (SELECT count(*) FROM messages) + (SELECT count(*) FROM observations)"
+        ).fetchone()[0]
     )
 
 
@@ -194,6 +196,8 @@ def test_the_command_finds_while_another_process_holds_the_store(tmp_path: Path)
     home.create()
     with Store.open(home.database) as store:
         imported(store, tmp_path / ".claude")
-        done = endless({"HOME": str(tmp_path), "CLAUDE_MEM_DATA_DIR": str(home.data_dir)}, "search", "--json", "bittern")
+        done = endless(
+            {"HOME": str(tmp_path), "CLAUDE_MEM_DATA_DIR": str(home.data_dir)}, "search", "--json", "bittern"
+        )
         assert not store.read(index.exists)
     assert [hit["session"] for hit in json.loads(done.stdout) if hit["kind"] == "message"][:1] == ["mine"], done.stderr

@@ -24,7 +24,8 @@ def goes_on_from(db: sqlite3.Connection, at: SessionRow) -> str:
     if not at.predecessor:
         return ""
     row = db.execute(
-        "SELECT path FROM bottles b JOIN sessions s ON s.id = b.session_id WHERE content_session_id = ?", (at.predecessor,)
+        "SELECT path FROM bottles b JOIN sessions s ON s.id = b.session_id WHERE content_session_id = ?",
+        (at.predecessor,),
     ).fetchone()
     where = f", whose bottle is {row[0]}" if row else ""
     return f"Goes on from session {at.predecessor}{where}"

@@ -14,6 +14,7 @@ from msgspec import Struct
 from endless_mode.bottle.closing import closing
 from endless_mode.bottle.entries import (
     MODE_FULL,
+    MODE_RECONSTRUCTED,
     MODE_STORED,
     BoundaryMark,
     Document,
@@ -28,7 +29,7 @@ from endless_mode.bottle.file import better_there, bottle_path, session_lock, wr
 from endless_mode.bottle.merge import entries
 from endless_mode.bottle.predecessor import begins_with
 from endless_mode.bottle.render import Rendered, render
-from endless_mode.bottle.view import load_session
+from endless_mode.bottle.view import SessionRow, load_session
 from endless_mode.privacy import clean, is_clean
 from endless_mode.store import Store
 
@@ -58,13 +59,20 @@ def document(db: sqlite3.Connection, session: int, now: int | None = None) -> Do
     header = Header(
         content_session_id=at.content_session_id,
         project=clean(at.cwd),
-        mode=MODE_FULL if at.path and Path(at.path).exists() else MODE_STORED,
+        mode=_mode(at, body),
         legs=1 + sum(isinstance(e, BoundaryMark) for e in body),
         started=at.started_at,
         rendered=int(time.time() * 1000) if now is None else now,
         notes=[clean(note) for note in notes],
     )
     return Document(header, body, request, clean(closing(db, at).text))
+
+
+def _mode(at: SessionRow, body: list[Entry]) -> str:
+    if at.path and Path(at.path).exists():
+        return MODE_FULL
+    # What was said may have been dropped since, by the user's setting or for the database's size.
+    return MODE_STORED if any(isinstance(entry, Speech) for entry in body) else MODE_RECONSTRUCTED
 
 
 #: Kinds of user messages that ask for something.

@@ -13,7 +13,8 @@ from endless_mode import __version__
 from endless_mode.cli.output import report
 from endless_mode.errors import EndlessError
 
-#: Command → what it is for. The module of the same name in this package (a keyword gets ``_`` behind it) has ``arguments`` and ``run``.
+#: Command → what it is for. The module of the same name in this package (a keyword gets ``_`` behind it) has
+#: ``arguments`` and ``run``.
 COMMANDS = {
     "install": "put the hooks into the client's settings",
     "uninstall": "take the hooks out of the client's settings again",
@@ -36,8 +37,9 @@ COMMANDS = {
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; return the exit code: 0 done, 1 failed, 2 wrong usage."""
     parser, words = _parser(), list(sys.argv[1:] if argv is None else argv)
-    _add_command(parser, words)
-    given = parser.parse_args(words)
+    takes_more = _add_command(parser, words)
+    words, more = _parted(words) if takes_more else (words, [])
+    given = parser.parse_args(words, argparse.Namespace(more=more))
     if given.command is None:
         parser.print_help()
         return 2
@@ -59,8 +61,15 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _add_command(parser: argparse.ArgumentParser, words: list[str]) -> None:
-    """Name every command, but import only the one that is called."""
+def _parted(words: list[str]) -> tuple[list[str], list[str]]:
+    """Our words, and those behind ``--``, which are for somebody else."""
+    cut = words.index("--") if "--" in words else len(words)
+    return words[:cut], words[cut + 1 :]
+
+
+def _add_command(parser: argparse.ArgumentParser, words: list[str]) -> bool:
+    """Name every command, but import only the one that is called; return whether words behind ``--`` are not ours."""
+    takes_more = False
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     called = next((w for w in words if not w.startswith("-")), None)
     for name, about in COMMANDS.items():
@@ -69,3 +78,5 @@ def _add_command(parser: argparse.ArgumentParser, words: list[str]) -> None:
             module = importlib.import_module(f"endless_mode.cli.{name}{'_' * keyword.iskeyword(name)}")
             module.arguments(command)
             command.set_defaults(run=module.run)
+            takes_more = bool(getattr(module, "TAKES_MORE", False))
+    return takes_more

@@ -22,9 +22,13 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     """Add this command's arguments."""
     parser.add_argument("session", metavar="SESSION", nargs="?", default="", help="this session")
     parser.add_argument("--project", metavar="DIR", default="", help="sessions of this directory and below")
-    parser.add_argument("--since", metavar="DATE", default="", help="sessions active on or after DATE (2026-01-31 or 2026-01-31T10:00)")
+    parser.add_argument(
+        "--since", metavar="DATE", default="", help="sessions active on or after DATE (2026-01-31 or 2026-01-31T10:00)"
+    )
     parser.add_argument("--until", metavar="DATE", default="", help="sessions active on or before DATE")
-    parser.add_argument("--text", metavar="TEXT", default="", help="only the messages and tool uses that hold TEXT, as it is spelt")
+    parser.add_argument(
+        "--text", metavar="TEXT", default="", help="only the messages and tool uses that hold TEXT, as it is spelt"
+    )
     parser.add_argument("--yes", action="store_true", help="do it; without this you are only shown what would go")
     parser.add_argument("--now", action="store_true", help="also copy the database without its free pages at once")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
@@ -35,7 +39,9 @@ def run(given: argparse.Namespace) -> int:
     home = find_home()
     if not home.database.exists():
         raise EndlessError("no_store", "There is no database yet: nothing is kept.", "")
-    chosen = Selection(given.session, _directory(given.project), _moment(given.since), _moment(given.until, end=True), given.text)
+    chosen = Selection(
+        given.session, _directory(given.project), _moment(given.since), _moment(given.until, end=True), given.text
+    )
     found = _carry_out(home, chosen, now=given.now) if given.yes else _look(home, chosen)
     if given.json:
         emit({"done": given.yes, "sessions": found.sessions, "files": found.files})

@@ -35,9 +35,13 @@ def run(given: argparse.Namespace) -> int:
     home = find_home()
     root = (given.config_dir or config_dir()).expanduser().absolute()
     if not (root / "projects").is_dir():
-        raise EndlessError("no_sessions", f"There is no directory {root / 'projects'}.", "Name the client's directory with --config-dir.")
+        raise EndlessError(
+            "no_sessions",
+            f"There is no directory {root / 'projects'}.",
+            "Name the client's directory with --config-dir.",
+        )
     home.create()
-    show = progress("importing") or (lambda done, whole: None)
+    show = progress("importing") or _silent
     try:
         ensure_worker(home)
         done = by_worker(home, root, show)
@@ -50,6 +54,10 @@ def run(given: argparse.Namespace) -> int:
     else:
         tell(done)
     return 0
+
+
+def _silent(_done: int, _whole: int) -> None:
+    """No progress bar."""
 
 
 def by_worker(home: Home, root: Path, show: Callable[[int, int], None]) -> Imported:

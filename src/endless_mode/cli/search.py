@@ -27,7 +27,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     """Add this command's arguments."""
     parser.add_argument("query", metavar="QUERY", nargs="+", help='words; "two words" is a phrase, wor* a beginning')
     parser.add_argument("--project", metavar="DIR", default="", help="only sessions of this directory and below")
-    parser.add_argument("--session", metavar="ID", default="", help="only this session (the beginning of its id will do)")
+    parser.add_argument(
+        "--session", metavar="ID", default="", help="only this session (the beginning of its id will do)"
+    )
     parser.add_argument("--limit", metavar="N", type=int, default=20, help="at most N finds (default 20)")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
 
@@ -53,7 +55,7 @@ def run(given: argparse.Namespace) -> int:
 
 
 def bring_up_to_date(home: Home) -> None:
-    """Let the index take in what is new: by the worker when there is one, else by ourselves. Not to succeed is no harm."""
+    """Let the index take in what is new: by the worker when there is one, else by ourselves. To fail is no harm."""
     with suppress(EndlessError):
         if listens(os.fsencode(home.socket)):
             WorkerClient(home, INDEX_SECONDS + 2).index(INDEX_SECONDS)

@@ -1,8 +1,8 @@
 """Going on with a session in a fresh context.
 
 The new session is known before it begins: the client is started with an id of our choosing, and the handoff waits for
-exactly that id. So it cannot go to another session that starts in the same directory at the same time, nothing is typed in
-the user's name, and nothing stays in the system prompt. The first hook of the new session claims it.
+exactly that id. So it cannot go to another session that starts in the same directory at the same time, nothing is typed
+in the user's name, and nothing stays in the system prompt. The first hook of the new session claims it.
 
 The new session remembers its predecessor: its bottle begins with where that one stood, and names its bottle.
 """
@@ -16,18 +16,18 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from endless_mode.bottle.closing import closing
 from endless_mode.bottle.entries import Document
-from endless_mode.bottle.file import bottle_path, read_header, session_lock, write_atomic
+from endless_mode.bottle.file import bottle_path, read_header
+from endless_mode.bottle.parse import parse
 from endless_mode.bottle.predecessor import KEY
-from endless_mode.bottle.render import Rendered, render
+from endless_mode.bottle.render import Rendered
 from endless_mode.bottle.session import Bottle, gap
 from endless_mode.bottle.view import SessionRow, load_session
 from endless_mode.clients.claude_code import ClaudeCode
 from endless_mode.deliver.claims import new_marker
 from endless_mode.deliver.desk import PLATFORM, Desk
 from endless_mode.deliver.handoff import compose, plan_budget, task_of
-from endless_mode.deliver.ladder import best_document
+from endless_mode.deliver.ladder import best_document, state_of, task_in
 from endless_mode.errors import BadRequest
 from endless_mode.home import Home
 from endless_mode.ingest.ingest import ensure_session
@@ -55,15 +55,13 @@ def take_up(desk: Desk, session_id: str, config_dir: Path | None) -> Resumed:
         Forgotten: the user had it forgotten.
     """
     at = desk.tail(session_id, _transcript(desk.store, session_id, config_dir))
-    if at.gen > 0:
-        bottle = desk.render(at)
-        state = desk.store.read(lambda db: closing(db, at).state)
-        return _waits(desk.store, at, bottle.mode, bottle.path, state, bottle.gap)
-    best = best_document(desk.home, desk.store, session_id)
+    best = best_document(desk.home, desk.store, session_id, enriched=desk.settings.enrich)
     if best.document is None:
-        raise BadRequest("no_such_session", f"Nothing is known of session {session_id}: {best.why}.", "See `endless sessions`.", 404)
-    path = _write(desk.home, session_id, best.document)
-    return _waits(desk.store, at, best.document.header.mode, path, best.document.closing, 0, best.document.header.project)
+        raise BadRequest(
+            "no_such_session", f"Nothing is known of session {session_id}: {best.why}.", "See `endless sessions`.", 404
+        )
+    bottle = desk.render(at)
+    return _waits(desk.store, at, bottle, best.document)
 
 
 def claim(desk: Desk, session_id: str, event: str) -> str:
@@ -79,11 +77,15 @@ def claim(desk: Desk, session_id: str, event: str) -> str:
     if at is None:
         return ""
     bottle = _on_disk(store, desk.home, at)
-    told = store.read(lambda db: (_state(db, delivery), task_of(db, at), _widest(db, at)))
-    made = compose(bottle, told[0], told[1], plan_budget(told[2], desk.settings.plan_tokens), marker)
+    state, task, widest = store.read(lambda db: (_state(db, delivery), task_of(db, at), _widest(db, at)))
+    if not task and bottle is not None:
+        task = task_in(parse(bottle.rendered.text))
+    made = compose(bottle, state, task, plan_budget(widest, desk.settings.plan_tokens), marker)
     tokens = sum(page.tokens for page in made.plan)
     noted = (bottle.mode if bottle else "", len(made.text), tokens, delivery)
-    store.write(lambda db: db.execute("UPDATE deliveries SET mode = ?, units = ?, plan_tokens = ? WHERE id = ?", noted).rowcount)
+    store.write(
+        lambda db: db.execute("UPDATE deliveries SET mode = ?, units = ?, plan_tokens = ? WHERE id = ?", noted).rowcount
+    )
     return made.text
 
 
@@ -98,9 +100,10 @@ RETURNING id, marker, (SELECT predecessor FROM sessions WHERE sessions.id = deli
 """
 
 
-def _waits(store: Store, at: SessionRow, mode: str, path: Path, state: str, gap: int, project: str = "") -> Resumed:
+def _waits(store: Store, at: SessionRow, bottle: Bottle, made: Document) -> Resumed:
     """Make the new session's row, with what it will need of its predecessor, and arm its handoff."""
-    new, cwd = str(uuid.uuid4()), at.cwd or project
+    new, cwd = str(uuid.uuid4()), at.cwd or made.header.project
+    state = state_of(made)
 
     def write(db: sqlite3.Connection) -> None:
         now = _now()
@@ -111,40 +114,39 @@ def _waits(store: Store, at: SessionRow, mode: str, path: Path, state: str, gap:
             (row, KEY, f"Endless Mode: where session {at.content_session_id} stood", state, now),
         )
         db.execute(
-            "INSERT INTO deliveries (session_id, marker, armed_at, armed_offset, gap, boundary_key) VALUES (?, ?, ?, 0, ?, ?)",
-            (row, new_marker(), now, gap, BOUND),
+            "INSERT INTO deliveries (session_id, marker, armed_at, armed_offset, gap, boundary_key)"
+            " VALUES (?, ?, ?, 0, ?, ?)",
+            (row, new_marker(), now, bottle.gap, BOUND),
         )
 
     store.write(write)
-    return Resumed(new, at.content_session_id, cwd, str(path), mode)
+    return Resumed(new, at.content_session_id, cwd, str(bottle.path), bottle.mode)
 
 
 def _transcript(store: Store, session_id: str, config_dir: Path | None) -> Path | None:
     """A session's transcript where it was last seen, or else under the client's directory."""
-    ask = "SELECT path FROM transcripts t JOIN sessions s ON s.id = t.session_id WHERE content_session_id = ? AND agent = ''"
+    ask = (
+        "SELECT path FROM transcripts t JOIN sessions s ON s.id = t.session_id"
+        " WHERE content_session_id = ? AND agent = ''"
+    )
     row = store.read(lambda db: db.execute(ask, (session_id,)).fetchone())
     if row is not None and Path(row[0]).exists():
         return Path(row[0])
     return ClaudeCode().find_transcript(session_id, config_dir) if config_dir is not None else None
 
 
-def _write(home: Home, session_id: str, document: Document) -> Path:
-    """Put a bottle in place that was not made from the store."""
-    path = bottle_path(home.bottles, session_id)
-    with session_lock(home.run / "locks", session_id):
-        write_atomic(path, render(document).data)
-    return path
-
-
 def _session(db: sqlite3.Connection, content_id: str) -> SessionRow | None:
-    row = db.execute("SELECT id FROM sessions WHERE platform_source = ? AND content_session_id = ?", (PLATFORM, content_id)).fetchone()
+    row = db.execute(
+        "SELECT id FROM sessions WHERE platform_source = ? AND content_session_id = ?", (PLATFORM, content_id)
+    ).fetchone()
     return load_session(db, row[0]) if row else None
 
 
 def _state(db: sqlite3.Connection, delivery: int) -> str:
     """Where the predecessor stood when the handoff was armed."""
     row = db.execute(
-        "SELECT text FROM summaries m JOIN deliveries d ON d.session_id = m.session_id WHERE d.id = ? AND m.key = ?", (delivery, KEY)
+        "SELECT text FROM summaries m JOIN deliveries d ON d.session_id = m.session_id WHERE d.id = ? AND m.key = ?",
+        (delivery, KEY),
     ).fetchone()
     return str(row[0]) if row else ""
 
@@ -162,7 +164,9 @@ def _on_disk(store: Store, home: Home, at: SessionRow) -> Bottle | None:
     if header is None:
         return None
     text = path.read_text(encoding="utf-8")
-    return Bottle(path, header.mode, at.offset, store.read(lambda db: gap(db, at.id)), Rendered(text, text.encode(), [], [], 0))
+    return Bottle(
+        path, header.mode, at.offset, store.read(lambda db: gap(db, at.id)), Rendered(text, text.encode(), [], [], 0)
+    )
 
 
 def _now() -> int:

@@ -46,7 +46,8 @@ _KINDS = {
     ),
 }
 _TABLES = (
-    "CREATE VIRTUAL TABLE search USING fts5(title, body, content = '', tokenize = 'porter unicode61 remove_diacritics 2')",
+    "CREATE VIRTUAL TABLE search USING fts5"
+    "(title, body, content = '', tokenize = 'porter unicode61 remove_diacritics 2')",
     "CREATE TABLE search_until (kind TEXT PRIMARY KEY, id INTEGER NOT NULL) STRICT, WITHOUT ROWID",
     "INSERT INTO search_until VALUES ('message', 0), ('observation', 0)",
 )
@@ -56,7 +57,9 @@ def _triggers(name: str, kind: _Kind) -> tuple[str, str]:
     indexed = f"old.id <= (SELECT id FROM search_until WHERE kind = '{name}')"
     take_out = f"INSERT INTO search (search, rowid, title, body) VALUES ('delete', {kind.values('old')});"
     # The highest ids of a table may be given out again once they are gone.
-    lower = f"UPDATE search_until SET id = min(id, (SELECT coalesce(max(id), 0) FROM {kind.table})) WHERE kind = '{name}';"
+    lower = (
+        f"UPDATE search_until SET id = min(id, (SELECT coalesce(max(id), 0) FROM {kind.table})) WHERE kind = '{name}';"
+    )
     return (
         f"CREATE TRIGGER search_{name}_changed AFTER UPDATE OF {kind.watched} ON {kind.table} WHEN {indexed}"
         f" BEGIN {take_out} INSERT INTO search (rowid, title, body) VALUES ({kind.values('new')}); END",
@@ -132,10 +135,13 @@ def purge(db: sqlite3.Connection) -> None:
 
 def _append(db: sqlite3.Connection, name: str, rows: int) -> int:
     kind, start = _KINDS[name], until(db, name)
-    fresh = [row for (row,) in db.execute(f"SELECT id FROM {kind.table} WHERE id > ? ORDER BY id LIMIT ?", (start, rows))]
+    fresh = [
+        row for (row,) in db.execute(f"SELECT id FROM {kind.table} WHERE id > ? ORDER BY id LIMIT ?", (start, rows))
+    ]
     if fresh:
         db.execute(
-            f"INSERT INTO search (rowid, title, body) SELECT {kind.values('t')} FROM {kind.table} t WHERE id > ? AND id <= ?",
+            f"INSERT INTO search (rowid, title, body) SELECT {kind.values('t')}"
+            f" FROM {kind.table} t WHERE id > ? AND id <= ?",
             (start, fresh[-1]),
         )
         db.execute("UPDATE search_until SET id = ? WHERE kind = ?", (fresh[-1], name))

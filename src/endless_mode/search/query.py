@@ -38,7 +38,7 @@ class Word(Struct, frozen=True):
 
 
 class Question(Struct, frozen=True):
-    """What is looked for and where: ``project`` is a directory (with those below), ``session`` an id or its beginning."""
+    """What is looked for and where: ``project`` is a directory with those below, ``session`` the beginning of an id."""
 
     text: str
     project: str = ""
@@ -47,7 +47,7 @@ class Question(Struct, frozen=True):
 
 
 class Hit(Struct):
-    """A find. ``kind`` says what ``id`` counts; ``title`` and ``outcome`` are an observation's, ``role`` and ``text`` a message's."""
+    """A find. ``kind`` says what ``id`` counts; observations have title and outcome, messages role and text."""
 
     kind: Literal["observation", "message"]
     id: int
@@ -119,7 +119,10 @@ def _plain(db: sqlite3.Connection, looked_for: list[str], question: Question, *,
     hits: list[Hit] = []
     for source, texts in (
         ("messages m ON m.id > :message_until AND m.session_id = s.id LEFT JOIN observations o ON 0", "m.text"),
-        ("observations o ON o.id > :observation_until AND o.session_id = s.id LEFT JOIN messages m ON 0", "o.title || char(10) || o.narrative"),
+        (
+            "observations o ON o.id > :observation_until AND o.session_id = s.id LEFT JOIN messages m ON 0",
+            "o.title || char(10) || o.narrative",
+        ),
     ):
         like = " AND ".join(f"{texts} LIKE :word{n} ESCAPE '\\'" for n in range(len(looked_for)))
         rows = db.execute(

@@ -1,8 +1,8 @@
 """What the worker does for past sessions: the backfill, the index, the sweep, and requests about them.
 
 All of it happens on one thread of its own, in small steps with pauses between them. A step holds the store for a few
-milliseconds; while hooks come in, or just have, the backfill waits. An import that somebody asked for and waits for takes
-larger steps and shorter pauses.
+milliseconds; while hooks come in, or just have, the backfill waits. An import that somebody waits for takes larger
+steps and shorter pauses.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from endless_mode.worker.messages import ImportStatus
 
 T = TypeVar("T")
 
-#: Bytes of transcript to one step of the backfill (of an import that somebody waits for while no hook comes: the second),
+#: Bytes of transcript to one step of the backfill (the second: somebody waits and no hook comes),
 #: and rows to one step of the index.
 STRETCH, ASKED_STRETCH, ROWS = 64 << 10, 1 << 20, 100
 #: Seconds of peace before the backfill begins, before it goes on after a hook, and until the next round.
@@ -182,7 +182,11 @@ class Past:
 
     def _import(self, root: Path) -> None:
         done = import_all(
-            self._read, lambda ask: self._keeper.use(lambda desk: desk.store.read(ask)), root, self._excluded, self._report
+            self._read,
+            lambda ask: self._keeper.use(lambda desk: desk.store.read(ask)),
+            root,
+            self._excluded,
+            self._report,
         )
         if done.read:
             self._log.write("imported", count=done.read, size=done.done_bytes)
@@ -202,7 +206,9 @@ class Past:
                 raise Moved
             try:
                 stretch = ASKED_STRETCH if self._asked and self._peace() <= 0 else STRETCH
-                return self._use_step(partial(Desk.read_in, session_id=session_id, path=path, progress=after_step, stretch=stretch))
+                return self._use_step(
+                    partial(Desk.read_in, session_id=session_id, path=path, progress=after_step, stretch=stretch)
+                )
             except _Step:
                 continue
 
