@@ -20,6 +20,7 @@ _BEHIND = rf"""[ \t>"'`\\]{{0,8}}+(?:(?={_VALUE}{{{_SHORTEST}}}){_PLAIN}{{0,30}}
 # Right before the sign stands what a telling name can end in, or what may stand between name and sign.
 _ENDS = r"""[DEHLNSTVYdehlnstvy0-9_\- \t:="'`\\\]]"""
 _GATES = (re.compile(f"=(?<={_ENDS}=){_BEHIND}"), re.compile(f":(?<={_ENDS}:){_BEHIND}"))
+_RAW_GATES = tuple(re.compile(gate.pattern.encode()) for gate in _GATES)
 
 _NAMES = (
     *("password", "passwd", "passphrase", "pwd", "secret", "token", "credential", "credentials"),
@@ -69,6 +70,16 @@ def looks_random(value: str) -> bool:
     return kinds >= 3 and switches >= 2 and mixed >= len(value) // 3 and "/" not in value
 
 
+def may_assign(data: bytes) -> bool:
+    """Tell whether the text with this UTF-8 gives a telling name a value that could be random."""
+    for gate in _RAW_GATES:
+        for sign in gate.finditer(data):
+            at = sign.start()
+            if is_telling(_name_before(data[max(0, at - 4 * _WINDOW) : at].decode("utf-8", "replace"))):
+                return True
+    return False
+
+
 def redact_assigned(text: str) -> str:
     """Return ``text`` with random-looking values of telling names replaced."""
     for gate in _GATES:
@@ -102,8 +113,7 @@ def redact_named(name: str, value: str) -> str:
 
 
 def _find(text: str, sign: int) -> tuple[int, int, str] | None:
-    name = text[max(0, sign - _WINDOW) : sign].rstrip(" \t:=\"'`\\]")
-    if not is_telling(name):
+    if not is_telling(name := _name_before(text[max(0, sign - _WINDOW) : sign])):
         return None
     assigned = _ASSIGNED.match(text, sign)
     if not assigned:
@@ -123,6 +133,11 @@ def _find(text: str, sign: int) -> tuple[int, int, str] | None:
     else:
         end = _end_of(text, end)
     return (start, end, "secret") if _is_secret(name, value) else None
+
+
+def _name_before(text: str) -> str:
+    """The name at the end of ``text``, which ends at a sign; no more than a window of it is looked at."""
+    return text[-_WINDOW:].rstrip(" \t:=\"'`\\]")
 
 
 def _end_of(text: str, position: int) -> int:

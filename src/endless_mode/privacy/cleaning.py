@@ -8,8 +8,8 @@ from msgspec import Struct
 from msgspec.structs import astuple
 
 from endless_mode.privacy.assigned import is_telling, redact_named
-from endless_mode.privacy.secrets import redact_secrets
-from endless_mode.privacy.tags import has_tag, strip_tags
+from endless_mode.privacy.secrets import may_hold_secret, redact_secrets
+from endless_mode.privacy.tags import has_tag, may_hold_tag, strip_tags
 
 # One stage can make work for another (a redaction may lay a tag bare), so they repeat
 # until nothing changes. Text that never settles is an attack and is hidden whole.
@@ -24,13 +24,24 @@ def clean(text: str) -> str:
     go with what they enclose, secrets become ``[redacted:<kind>]``. Cleaning twice changes
     nothing more.
     """
+    if _is_plain(text):
+        return text
     text = _replace_surrogates(text)
     for _ in range(_MOST_ROUNDS):
-        before = text
-        text = redact_secrets(strip_tags(text))
-        if text is before or text == before:
+        shown = strip_tags(text)
+        text = redact_secrets(shown)
+        if text is shown:
             return text
     return _UNSETTLED
+
+
+def _is_plain(text: str) -> bool:
+    """Tell by its UTF-8 whether nothing in ``text`` can have to change; False where only a closer look can tell."""
+    try:
+        data = text.encode()
+    except UnicodeEncodeError:
+        return False
+    return not may_hold_tag(data) and not may_hold_secret(data)
 
 
 def is_wholly_private(text: str) -> bool:

@@ -70,3 +70,15 @@ def spell(name: str, wide: bool) -> str:
             steps.append(_letter(pair[0], wide))
             index += 1
     return between.join(steps)
+
+
+def spell_bytes(name: str) -> str:
+    """Return a pattern (of bytes, once encoded) for ``name`` in UTF-8 in any disguise.
+
+    It also matches, and goes no further, where anything beyond ASCII stands in its place or between its letters.
+    """
+    between = junk(wide=False)
+    pattern = ""
+    for char in reversed(name):
+        pattern = rf"{between}(?:[\x80-\xff]|{_letter(char, wide=False)}{pattern})"
+    return pattern

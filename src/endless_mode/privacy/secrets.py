@@ -2,13 +2,14 @@
 
 Every shape belongs to a gate: a fixed character that each of its matches holds. A text that
 opens no gate is returned untouched after one cheap scan per gate, however many shapes there are.
+Gates are ASCII alone, so they hold for a text and for its UTF-8 alike; bytes are scanned faster.
 """
 
 import re
 from collections.abc import Callable
 from typing import NamedTuple
 
-from endless_mode.privacy.assigned import redact_assigned
+from endless_mode.privacy.assigned import may_assign, redact_assigned
 from endless_mode.privacy.probing import hits
 
 # Where a token may begin inside encoded text: after \n, \u003d, %3D or a colour code. What precedes
@@ -135,9 +136,28 @@ _PEM = re.compile(
 _BASE64_RUN = re.compile(r"[A-Za-z0-9/+=]{16}")
 _FILLER = frozenset("xX*.-_#")
 
+_RAW_GATES = tuple((gate.pivot.encode(), re.compile(gate.probe.pattern.encode())) for gate in _GATES)
+# Bytes of a character count singly here, and no white space beyond ASCII ends anything: this finds more than there is.
+_RAW_PASSWORD = re.compile(rb"://[^\s/@:\"'<>`]{0,800}:[^\s/@\"'<>`]{1,1000}@")
+
+
+def may_hold_secret(data: bytes) -> bool:
+    """Tell whether the text with this UTF-8 has anything to redact; True where only a closer look can tell."""
+    for pivot, probe in _RAW_GATES:
+        if pivot in data and probe.search(data):
+            return True
+    if b"@" in data and b"://" in data and _RAW_PASSWORD.search(data):
+        return True
+    return may_assign(data)
+
 
 def redact_secrets(text: str) -> str:
     """Return ``text`` with known secret shapes replaced; the same object if there are none."""
+    return redact_thoroughly(text) if may_hold_secret(text.encode("utf-8", "surrogatepass")) else text
+
+
+def redact_thoroughly(text: str) -> str:
+    """:func:`redact_secrets` without the look at the bytes first."""
     given = text
     for gate in _GATES:
         if hits(text, gate.pivot, gate.probe):

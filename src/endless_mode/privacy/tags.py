@@ -8,7 +8,7 @@ import functools
 import re
 from typing import NamedTuple
 
-from endless_mode.privacy.lookalikes import junk, spell
+from endless_mode.privacy.lookalikes import junk, spell, spell_bytes
 from endless_mode.privacy.probing import hits
 
 NAMES = (
@@ -62,8 +62,31 @@ def _scanner(wide: bool) -> _Scanner:
     )
 
 
+def _raw_probes() -> tuple[tuple[bytes, re.Pattern[bytes]], ...]:
+    """For UTF-8, by their first byte: where a head begins, or anything beyond ASCII within what could be one."""
+    space = junk(wide=False, space=True)
+    names = "|".join(map(spell_bytes, NAMES))
+    rest = rf"(?=[\x00-\x20/\\pscPSC\x7f-\xff]){space}(?:\\{{0,3}}/{space})?+(?:{names})"
+    probes = {sign[0]: sign + rest for sign in ("<", _ENTITY, _ESCAPE)}
+    probes["\xef"] = "(?:" + "|".join(sign.encode().decode("latin-1") for sign in _WIDE_SIGNS) + ")"
+    return tuple((sign.encode("latin-1"), re.compile(form.encode("latin-1"))) for sign, form in probes.items())
+
+
+_RAW_PROBES = _raw_probes()
+
+
+def may_hold_tag(data: bytes) -> bool:
+    """Tell whether a private tag stands in the text with this UTF-8; True where only a closer look can tell."""
+    return any(sign in data and probe.search(data) for sign, probe in _RAW_PROBES)
+
+
 def has_tag(text: str) -> bool:
     """Tell whether an opening or closing private tag stands in ``text``."""
+    return may_hold_tag(text.encode("utf-8", "surrogatepass")) and has_tag_indeed(text)
+
+
+def has_tag_indeed(text: str) -> bool:
+    """:func:`has_tag` without the look at the bytes first."""
     scanner = _scanner(not text.isascii())
     return any(hits(text, sign, probe, scanner.head) for sign, probe in scanner.probes)
 

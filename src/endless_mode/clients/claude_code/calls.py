@@ -125,11 +125,15 @@ def clean_call(event: ToolEvent) -> ToolEvent:
 
 def clean_result(event: ToolEvent) -> ToolEvent:
     """The event with its result cleaned."""
-    if is_clean(event.detail, event.result, event.words):
+    result = clean(event.result)
+    if result is not event.result:
+        # Most results that are not clean hold a reminder of the client's, and nothing else about them is not.
+        event = msgspec.structs.replace(event, result=result, words=clean(event.words))
+        if is_clean(event.detail):
+            return event
+    elif is_clean(event.detail, event.words):
         return event
-    return msgspec.structs.replace(
-        event, result=clean(event.result), words=clean(event.words), detail=_clean_detail(event.detail)
-    )
+    return msgspec.structs.replace(event, words=clean(event.words), detail=_clean_detail(event.detail))
 
 
 def _clean_detail(detail: Any) -> Any:
