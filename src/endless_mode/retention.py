@@ -18,7 +18,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from endless_mode.bottle.file import archive
+from endless_mode.bottle.file import archive, session_lock
 from endless_mode.clients.claude_code import ClaudeCode
 from endless_mode.home import Home
 from endless_mode.importing import holds, transcripts
@@ -77,7 +77,8 @@ def sweep(store: Store, home: Home, now: float | None = None) -> list[Path]:
     for path in sorted(home.bottles.glob("*.md")):
         if not is_session_id(path.stem) or not is_over(store, path, at):
             continue
-        target = archive(path, home.archive, int(at * 1000))
+        with session_lock(home.run / "locks", path.stem):
+            target = archive(path, home.archive, int(at * 1000))
         store.write(partial(_note_place, content_id=path.stem, path=str(target)))
         moved.append(target)
     return moved

@@ -235,3 +235,34 @@ def test_the_backfill_can_be_switched_off(tmp_path: Path) -> None:
         store = served.service.keeper.desk.store
         eventually(lambda: store.read(missing) == 0)
         assert store.read(lambda db: db.execute("SELECT content_session_id FROM sessions").fetchall()) == [("now",)]
+
+
+def test_an_import_outlives_the_worker_that_began_it(
+    living: Living, whole: dict[str, list[tuple[object, ...]]]
+) -> None:
+    config_of(living.root)
+    living.start()
+    command = subprocess.Popen(
+        [sys.executable, "-m", "endless_mode", "import", "--json"],
+        env={**living.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    eventually(lambda: living.home.database.exists() and living.rows("SELECT 1 FROM transcripts"))
+    living.kill()
+    out, err = command.communicate(timeout=60)
+    assert command.returncode == 0, err
+    assert json.loads(out)["files"] == len(whole["sessions"])
+    assert living.rows("SELECT count(*) FROM messages") == [(len(whole["messages"]),)]
+    assert living.rows("SELECT count(*) FROM observations") == [(len(whole["observations"]),)]
+
+
+def test_an_import_that_breaks_off_is_not_called_done(living: Living, tmp_path: Path) -> None:
+    service = impatient(living.home, Settings())
+    service.past._import = lambda root: 1 / 0  # type: ignore[method-assign]
+    living.home.create()
+    service.past.import_from(tmp_path)
+    service.past.start()
+    eventually(lambda: not service.past.status().running)
+    assert service.past.status().failed
+    service.past.stop()

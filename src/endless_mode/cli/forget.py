@@ -6,6 +6,7 @@ import argparse
 import os
 from datetime import datetime, timedelta
 
+from endless_mode.cli.naming import whole_id
 from endless_mode.cli.output import emit, say, table, when
 from endless_mode.errors import EndlessError, WorkerError
 from endless_mode.forgetting import Forgot, Selection, forget, plan
@@ -40,7 +41,11 @@ def run(given: argparse.Namespace) -> int:
     if not home.database.exists():
         raise EndlessError("no_store", "There is no database yet: nothing is kept.", "")
     chosen = Selection(
-        given.session, _directory(given.project), _moment(given.since), _moment(given.until, end=True), given.text
+        whole_id(home, given.session),
+        _directory(given.project),
+        _moment(given.since),
+        _moment(given.until, end=True),
+        given.text,
     )
     found = _carry_out(home, chosen, now=given.now) if given.yes else _look(home, chosen)
     if given.json:

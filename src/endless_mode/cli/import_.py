@@ -67,7 +67,17 @@ def by_worker(home: Home, root: Path, show: Callable[[int, int], None]) -> Impor
     while status.running:
         show(status.state.done_bytes, status.state.total_bytes)
         time.sleep(LOOK)
-        status = client.import_status()
+        try:
+            status = client.import_status()
+        except WorkerError as error:
+            if error.code != "no_worker":
+                raise
+            ensure_worker(home)  # it ended in between; another one goes on from there
+            status = client.begin_import(root)
+    if status.failed:
+        raise EndlessError(
+            "import_failed", "The import broke off.", "The worker's log says why; what was read is kept."
+        )
     show(1, 1)
     return status.state
 

@@ -8,6 +8,7 @@ import shlex
 import shutil
 from pathlib import Path
 
+from endless_mode.cli.naming import whole_id
 from endless_mode.cli.output import emit, say
 from endless_mode.cli.target import config_dir
 from endless_mode.errors import EndlessError
@@ -45,7 +46,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(given: argparse.Namespace) -> int:
     """Prepare the handoff, then become the client."""
     home = find_home()
-    session = last_session(home, Path.cwd()) if given.last else given.session
+    session = last_session(home, Path.cwd()) if given.last else whole_id(home, given.session)
     if not session or (given.last and given.session):
         raise EndlessError(
             "no_session_named", "Which session?", "Name one (`endless sessions` lists them), or say --last."

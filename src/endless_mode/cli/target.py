@@ -14,6 +14,7 @@ from msgspec import Struct
 from endless_mode.bottle.entries import Document
 from endless_mode.bottle.session import gap
 from endless_mode.bottle.view import load_session
+from endless_mode.cli.naming import whole_id
 from endless_mode.cli.output import progress, say
 from endless_mode.clients.claude_code import ClaudeCode
 from endless_mode.deliver.ladder import Rung, best_document, forgot_since
@@ -66,6 +67,7 @@ def find(name: str, home: Home) -> Target:
         return Target(path, "", True)
     if not is_session_id(name):
         raise NoSuchSession("no_such_session", f"{name!r} is no file and no session id.", "See `endless sessions`.")
+    name = whole_id(home, name)
     known = _stored_path(home, name)
     found = known if known is not None and known.exists() else ClaudeCode().find_transcript(name, config_dir())
     if found is None:

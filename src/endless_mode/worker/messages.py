@@ -146,10 +146,11 @@ class ImportRequest(Struct, frozen=True, rename="camel", forbid_unknown_fields=T
 
 
 class ImportStatus(Struct, frozen=True, rename="camel"):
-    """How far an import is; ``running`` until everything is in."""
+    """How far an import is; ``running`` until everything is in, ``failed`` when it broke off (the log says why)."""
 
     running: bool
     state: Imported
+    failed: bool = False
 
 
 class IndexRequest(Struct, frozen=True, rename="camel", forbid_unknown_fields=True):

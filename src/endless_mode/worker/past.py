@@ -67,7 +67,7 @@ class Past:
         self._excluded = exclusion(settings.excluded_projects, home.data_dir)
         self._roots: dict[Path, None] = {}
         self._asked: list[Path] = []
-        self._state = Imported()
+        self._state, self._failed = Imported(), False
         self._shrink = False
         self._busy = False
         self._hook_at = 0.0
@@ -106,13 +106,13 @@ class Past:
         with self._wake:
             if root not in self._asked:
                 self._asked.append(root)
-            self._state = Imported()
+            self._state, self._failed = Imported(), False
             self._wake.notify_all()
         return self.status()
 
     def status(self) -> ImportStatus:
         """How far the import is that was asked for last."""
-        return ImportStatus(bool(self._asked), msgspec.structs.replace(self._state))
+        return ImportStatus(bool(self._asked), msgspec.structs.replace(self._state), self._failed)
 
     def index(self, seconds: float) -> int:
         """Index for at most so many seconds; return how many rows are still missing."""
@@ -148,6 +148,7 @@ class Past:
                 return
             except Exception as error:
                 self._log.write("past_failed", level="error", error=error)
+                self._failed = bool(self._asked)
                 self._asked.clear()
             finally:
                 self._busy = False
