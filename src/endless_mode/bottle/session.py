@@ -5,7 +5,6 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Callable
-from itertools import chain
 from pathlib import Path
 
 import msgspec
@@ -52,7 +51,7 @@ def document(db: sqlite3.Connection, session: int, now: int | None = None) -> Do
     """The bottle's document. ``now`` is the render stamp in milliseconds, the present by default."""
     at = load_session(db, session)
     notes, before = begins_with(db, at)
-    body = [_clean(entry) for entry in chain(before, entries(db, at))]
+    body = _cleaned([*before, *entries(db, at)])
     request = next(
         (e.text for e in body if isinstance(e, Speech) and e.role == "user" and e.kind in _REQUESTS), None
     )
@@ -119,13 +118,21 @@ def gap(db: sqlite3.Connection, session: int) -> int:
 
 def _cleaned(body: list[Entry]) -> list[Entry]:
     """Everything once more through the one filter: rows written by an older version are no exception."""
-    texts: list[str] = []
-    for entry in body:
-        if isinstance(entry, Speech):
-            texts.append(entry.text)
-        elif isinstance(entry, Happened):
-            texts.extend(line.text for line in entry.lines)
-    return body if is_clean(texts) else [_clean(entry) for entry in body]
+    found: list[Entry] = []
+    for start in range(0, len(body), _AT_ONCE):
+        part = body[start : start + _AT_ONCE]
+        texts: list[str] = []
+        for entry in part:
+            if isinstance(entry, Happened):
+                texts.extend([line.text for line in entry.lines])
+            elif isinstance(entry, Speech | GeneratedSummary):
+                texts.append(entry.text)
+        found += part if is_clean(texts) else map(_clean, part)
+    return found
+
+
+#: Entries that are looked at as one text; only when something is found in it, each by itself.
+_AT_ONCE = 64
 
 
 def _clean(entry: Entry) -> Entry:

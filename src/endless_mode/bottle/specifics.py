@@ -5,7 +5,10 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-_CHUNK = re.compile(r"https?://[^\s\"'<>()\[\]{}`\\|]+|[A-Za-z0-9_~./@+-]*[A-Za-z0-9_]")
+_URL = re.compile(r"http(?<![A-Za-z0-9_~./@+-]http)s?://[^\s\"'<>()\[\]{}`\\|]+")
+_OTHERS_TO_SPACE = bytes(
+    code if chr(code).isascii() and (chr(code).isalnum() or chr(code) in "_~./@+-") else 0x20 for code in range(256)
+)
 _STRUCTURE = re.compile(r"[_./\d]|[a-z][A-Z]")
 _PLAIN = re.compile(r"[A-Za-z-]+[./]?|\d{1,2}|\d\d0|[\d.]{1,3}")
 #: Texts are looked at up to this length, from both ends.
@@ -22,18 +25,36 @@ def specifics(text: str) -> tuple[str, ...]:
 
 
 def _find(text: str) -> tuple[str, ...]:
-    found: dict[str, None] = {}
-    for chunk in dict.fromkeys(_CHUNK.findall(text)):
-        if chunk.isalpha() and (chunk.islower() or chunk[1:].islower() or chunk.isupper()):
-            continue
-        if len(chunk) < 3 or not _STRUCTURE.search(chunk):
-            continue
-        if not chunk.startswith("http"):
-            chunk = chunk.lstrip("+-@").rstrip(".+-@/")
-            if _PLAIN.fullmatch(chunk) or (len(chunk) < 5 and not chunk.isdigit()):
-                continue
-        found[chunk] = None
-    return tuple(found)
+    chunks: list[str] = []
+    at = 0
+    for url in _URL.finditer(text) if "://" in text else ():
+        chunks += _split(text[at : url.start()])
+        chunks.append(url[0])
+        at = url.end()
+    chunks += _split(text[at:])
+    return tuple(dict.fromkeys(filter(None, map(_token, chunks))))
+
+
+def _split(text: str) -> list[str]:
+    """The runs of letters, digits and ``_~./@+-`` in a text."""
+    return text.encode("ascii", "replace").translate(_OTHERS_TO_SPACE).decode("ascii").split()
+
+
+@lru_cache(maxsize=16_384)
+def _token(chunk: str) -> str:
+    """What of a chunk is specific: the chunk without its edges, or nothing."""
+    if chunk.startswith("http") and "://" in chunk:
+        return chunk
+    chunk = chunk.rstrip("~./@+-")
+    if chunk.isalpha() and (chunk.islower() or chunk[1:].islower() or chunk.isupper()):
+        return ""
+    if len(chunk) < 3 or not _STRUCTURE.search(chunk):
+        return ""
+    if not chunk.startswith("http"):
+        chunk = chunk.lstrip("+-@").rstrip(".+-@/")
+        if _PLAIN.fullmatch(chunk) or (len(chunk) < 5 and not chunk.isdigit()):
+            return ""
+    return chunk
 
 
 _remembered = lru_cache(maxsize=4096)(_find)
