@@ -144,7 +144,7 @@ class Keeper:
         if session_id not in self._owed or self._spare is None:
             return
         rows = self._spare.store.read(lambda db: _deliveries(db, session_id))
-        self.use(lambda desk: desk.store.write(lambda db: _take(db, session_id, rows)))
+        self.use(lambda desk: desk.store.write(lambda db: _take(db, session_id, rows, later=True)))
         self._owed.discard(session_id)
 
     # -- the store -----------------------------------------------------------------------------------------
@@ -221,9 +221,14 @@ def _deliveries(db: sqlite3.Connection, session_id: str) -> list[tuple[Any, ...]
     ).fetchall()
 
 
-def _take(db: sqlite3.Connection, session_id: str, rows: list[tuple[Any, ...]]) -> None:
-    """Add deliveries another store knows of; one that is consumed there is consumed."""
+def _take(db: sqlite3.Connection, session_id: str, rows: list[tuple[Any, ...]], later: bool = False) -> None:
+    """Add deliveries another store knows of; one that is consumed there is consumed.
+
+    ``later``: they are newer than any marker that is armed here, which then is for a compaction that is over.
+    """
     session = ensure_session(db, PLATFORM, session_id)
+    if later:
+        claims.disarm(db, session)
     for row in rows:
         db.execute(
             f"INSERT INTO deliveries (session_id, {_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"

@@ -7,6 +7,7 @@ import time
 from contextlib import closing, suppress
 from pathlib import Path
 
+from endless_mode.names import is_session_id
 from endless_mode.store.store import Store, StoreBusy, StoreError
 
 #: Tables worth carrying over, parents first. Cursors are not: the next ingest reads the transcripts from the start
@@ -27,6 +28,8 @@ CARRIED = (
     "meta",
 )
 _SMALL = 64 << 20
+#: A damaged schema can make even the error's own message undecodable.
+_UNREADABLE = (sqlite3.DatabaseError, UnicodeError)
 
 
 def open_or_recover(path: Path, suspect: Path, patience: float = 0.0) -> tuple[Store, bool]:
@@ -74,11 +77,14 @@ def carry_over(aside: Path, db: sqlite3.Connection) -> int:
         old = sqlite3.connect(f"file:{aside}?mode=ro", uri=True)
     except sqlite3.Error:
         return 0
+    old.text_factory = lambda data: data.decode("utf-8", "replace")
     db.execute("PRAGMA defer_foreign_keys=ON")
     with closing(old):
         for table in CARRIED:
             columns = [row[1] for row in db.execute(f"PRAGMA table_info({table})")]
             copied += _copy(old, db, table, columns)
+            if table == "sessions":
+                copied += _sessions_by_path(old, db)
     for table in ("messages", "tool_events", "boundaries", "summaries", "proofs"):
         db.execute(f"UPDATE {table} SET gen = 0")
     _drop_orphans(db)
@@ -93,12 +99,27 @@ def _copy(old: sqlite3.Connection, db: sqlite3.Connection, table: str, columns: 
     for order in ("ASC", "DESC"):
         try:
             for row in old.execute(f"SELECT {names} FROM {table} ORDER BY 1 {order}"):
-                with suppress(sqlite3.Error):
+                with suppress(sqlite3.Error, UnicodeError):
                     copied += db.execute(insert, row).rowcount
-        except sqlite3.Error:
+        except _UNREADABLE:
             continue
         break
     return copied
+
+
+def _sessions_by_path(old: sqlite3.Connection, db: sqlite3.Connection) -> int:
+    """Sessions whose own row cannot be read, by the names of their transcripts and bottles."""
+    made = 0
+    for table in ("transcripts", "bottles"):
+        with suppress(*_UNREADABLE):
+            for session, path in old.execute(f"SELECT session_id, path FROM {table}"):
+                name = Path(str(path)).name.removesuffix(".gz").removesuffix(".jsonl").removesuffix(".md")
+                if isinstance(session, int) and is_session_id(name) and not name.startswith("agent-"):
+                    made += db.execute(
+                        "INSERT OR IGNORE INTO sessions (id, platform_source, content_session_id) VALUES (?, 'claude', ?)",
+                        (session, name),
+                    ).rowcount
+    return made
 
 
 def _drop_orphans(db: sqlite3.Connection) -> None:
@@ -122,7 +143,7 @@ def _sound(path: Path, thorough: bool) -> bool:
             return True
     except sqlite3.OperationalError:
         return not _is_damage(path)
-    except (sqlite3.DatabaseError, OSError):
+    except (*_UNREADABLE, OSError):
         return False
 
 
