@@ -29,6 +29,7 @@ from endless_mode.bottle.merge import entries
 from endless_mode.bottle.predecessor import begins_with
 from endless_mode.bottle.render import Rendered, render
 from endless_mode.bottle.view import SessionRow, load_session
+from endless_mode.collector import held_off
 from endless_mode.privacy import clean, is_clean
 from endless_mode.store import Store
 
@@ -80,7 +81,8 @@ _REQUESTS = ("prompt", "queued", "command", "plan")
 
 def render_session(store: Store, session: int, now: int | None = None) -> Rendered:
     """The text of a session's bottle as the store has it now."""
-    return render(store.read(lambda db: document(db, session, now)))
+    with held_off():
+        return render(store.read(lambda db: document(db, session, now)))
 
 
 def write_bottle(

@@ -21,6 +21,7 @@ from endless_mode.clients.base import Counts, Line
 from endless_mode.clients.claude_code import ClaudeCode, stem_of
 from endless_mode.clients.claude_code.digest import digest
 from endless_mode.clients.claude_code.reader import ClaudeCodeReader
+from endless_mode.collector import held_off
 from endless_mode.errors import EndlessError
 from endless_mode.ingest.batch import Batch
 from endless_mode.names import BadName, check_session_id
@@ -229,9 +230,10 @@ def _stretch(
             if line.end >= limit:
                 return
 
-    for item in reader.feed(until()):
-        batch.add(item)
-    batch.flush()
+    with held_off():
+        for item in reader.feed(until()):
+            batch.add(item)
+        batch.flush()
     _save(db, session, agent, gen, source, reader, end[0], saved)
     if not agent:
         _session_row(db, session, batch, reader.context_tokens)

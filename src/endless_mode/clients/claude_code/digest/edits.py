@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
+from itertools import chain
 from typing import Any
 
 from endless_mode.clients.claude_code.digest import symbols, tokens
@@ -199,11 +201,20 @@ def _names(digest: Digest, path: str, change: Change) -> None:
 
 def _new_names(new: str, old: str, known: Sequence[str]) -> list[str]:
     """Identifiers of the new text that the old does not have; the most specific kinds first."""
-    before = set(_WORD.findall(old)) if old else set()
-    before.update(known)
-    fresh = [w for w in dict.fromkeys(_WORD.findall(new)) if w not in before and w not in _COMMON]
-    special = [w for w in fresh if tokens.is_identifier(w)]
-    return special[:16]
+    special = list(_identifiers(new))
+    if not special:
+        return []
+    before = {*known, *_identifiers(old)}
+    return [word for word in special if word not in before][:16]
+
+
+def _identifiers(source: str) -> dict[str, None]:
+    return dict.fromkeys(chain.from_iterable(map(_identifiers_in, dict.fromkeys(source.split()))))
+
+
+@lru_cache(maxsize=16_384)
+def _identifiers_in(piece: str) -> tuple[str, ...]:
+    return tuple(word for word in _WORD.findall(piece) if word not in _COMMON and tokens.is_identifier(word))
 
 
 def _snippet_place(result: str) -> str:

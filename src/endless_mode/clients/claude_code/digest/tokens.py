@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from functools import lru_cache
+from itertools import chain
 
 from endless_mode.clients.claude_code.digest.texts import wordset
 
@@ -22,7 +23,7 @@ _TICKET = re.compile(r"[A-Z][A-Z0-9]{1,9}-\d{1,6}")
 _HOST = re.compile(r"(?:[\w-]+(?:\.[\w-]+)*|\[::1?\]):\d{2,5}")
 _VERSION = re.compile(r"v?\d+\.\d+(?:\.\d+)+(?:[-+.][\w.]+)?|v\d+\.\d+")
 _IDENT = re.compile(r"[A-Za-z_$][\w$]*(?:(?:\.|::|#)[A-Za-z_$][\w$]*)*(?:\(\))?")
-_NAME = re.compile(r"[A-Za-z]\w{5,60}")
+_NAME = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
 _HUMP = re.compile(r"[a-z0-9][A-Z]")
 _ISSUE = re.compile(r"#\d{1,6}")
 _TEXT_EXTENSIONS = wordset(
@@ -85,15 +86,26 @@ def is_identifier(word: str) -> bool:
 
 
 def identifiers(value: str, known: list[str], limit: int) -> list[str]:
-    """Identifiers of a source text in order of appearance."""
+    """Identifiers of a source text in order of appearance, qualified ones whole."""
     found = []
-    for word in dict.fromkeys(_NAME.findall(value)):
-        special = "_" in word or (not word.islower() and not word[1:].islower() and _HUMP.search(word))
-        if special and word not in known:
+    for word in chain.from_iterable(map(_names_in, dict.fromkeys(value.split()))):
+        if word not in known and word not in found:
             found.append(word)
             if len(found) == limit:
                 break
     return found
+
+
+# Pieces between white space come again and again, in a file read twice as in another: what was found in one is kept.
+@lru_cache(maxsize=16_384)
+def _names_in(piece: str) -> tuple[str, ...]:
+    return tuple(filter(_is_special, _NAME.findall(piece)))
+
+
+def _is_special(word: str) -> bool:
+    if not 6 <= len(word) <= 80:
+        return False
+    return "." in word or "_" in word or (not word[1:].islower() and bool(_HUMP.search(word)))
 
 
 def _clock(word: str) -> bool:
@@ -124,16 +136,8 @@ def specific(value: str, known: str = "", limit: int = 12) -> tuple[list[str], l
     """
     paths: dict[str, None] = {}
     ranked: dict[str, int] = {}
-    for raw in words(value):
-        if (raw.isalpha() and (raw.islower() or raw[1:].islower() or raw.isupper())) or len(raw) > 240:
-            continue
-        if "=" in raw and "://" not in raw:
-            raw = raw.rpartition("=")[2]
-        word = raw.rstrip(".,:;!?").lstrip("-+@:")
-        if len(word) < 4 and not word.startswith("#"):
-            continue
-        kind = kind_of(word)
-        if kind is None or word in ranked or word in known:
+    for word, kind in chain.from_iterable(map(_judged_in, dict.fromkeys(value.split()))):
+        if word in ranked or word in known:
             continue
         if kind == PATH:
             if len(paths) < limit * 4:
@@ -143,6 +147,24 @@ def specific(value: str, known: str = "", limit: int = 12) -> tuple[list[str], l
             if len(ranked) >= limit * 4:
                 break
     return shortened(paths, limit), sorted(ranked, key=ranked.__getitem__)[:limit]
+
+
+@lru_cache(maxsize=16_384)
+def _judged_in(piece: str) -> tuple[tuple[str, int], ...]:
+    return tuple(filter(None, map(_judged, _WORD.findall(piece))))
+
+
+def _judged(raw: str) -> tuple[str, int] | None:
+    """A word as it stands in a text: what of it is specific, and its kind."""
+    if (raw.isalpha() and (raw.islower() or raw[1:].islower() or raw.isupper())) or len(raw) > 240:
+        return None
+    if "=" in raw and "://" not in raw:
+        raw = raw.rpartition("=")[2]
+    word = trimmed(raw)
+    if len(word) < 4 and not word.startswith("#"):
+        return None
+    kind = kind_of(word)
+    return None if kind is None else (word, kind)
 
 
 def shortened(paths: Iterable[str], limit: int) -> list[str]:
