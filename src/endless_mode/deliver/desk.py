@@ -14,10 +14,11 @@ from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 from msgspec import Struct
 
 from endless_mode.bottle.closing import closing
-from endless_mode.bottle.entries import MODE_RECONSTRUCTED, Document
+from endless_mode.bottle.entries import MODE_FULL, MODE_RECONSTRUCTED, Document
 from endless_mode.bottle.file import archive, bottle_path
 from endless_mode.bottle.parse import parse
 from endless_mode.bottle.session import Bottle, gap, write_bottle
@@ -41,6 +42,8 @@ from endless_mode.store.trouble import needs_reopening
 #: How late the client may write the last lines before a hook runs (measured: 16 to 82 ms).
 LATE_SECONDS = 0.25
 _STEP = 0.02
+#: How old (ms) a bottle of the same transcript length may be to serve as it is: a seal before a long summary.
+FRESH_MS = 600_000
 
 PLATFORM = "claude"
 RULES = RulesObserver()
@@ -308,20 +311,18 @@ class Desk:
         """
         budget = plan_budget(at.context_tokens, self.settings.plan_tokens) if level == 0 else 0
         stale = False
-        bottle: Bottle | None
+        bottle = self._current(at)
+        if bottle is None:
+            try:
+                bottle = self.render(at)
+            except Exception as error:
+                if needs_reopening(error):
+                    raise
+                self._complain("bottle_not_written", at.content_session_id, error)
+                bottle = last_bottle(self.home.bottles, at.content_session_id)
+                stale = bottle is not None
         try:
-            bottle = self.render(at)
-        except Exception as error:
-            if needs_reopening(error):
-                raise
-            self._complain("bottle_not_written", at.content_session_id, error)
-            bottle = last_bottle(self.home.bottles, at.content_session_id)
-            stale = bottle is not None
-        try:
-            if bottle is not None and (bottle.kept or bottle.mode == MODE_RECONSTRUCTED):
-                state, task = closing_of(bottle), task_in(parse(bottle.rendered.text))
-            else:
-                state, task = self.store.read(lambda db: (closing(db, at).state, task_of(db, at)))
+            state, task = self._state(at, None if stale else bottle)
         except Exception as error:
             if bottle is None or needs_reopening(error):
                 raise
@@ -329,6 +330,28 @@ class Desk:
             state, task = closing_of(bottle), ""
         text = compose(bottle, state, task, budget, claim.marker, stale=stale).text
         return text, bottle.mode if bottle is not None else "state", budget
+
+
+    def _current(self, at: SessionRow) -> Bottle | None:
+        """The bottle on disk, when it holds everything the session has: a seal has just made it."""
+        ask = (
+            "SELECT 1 FROM bottles WHERE session_id = ? AND rendered_offset = ? AND gap = 0 AND mode = ?"
+            " AND rendered_at >= ?"
+        )
+        since = (at.id, at.offset, MODE_FULL, _now() - FRESH_MS)
+        made = self.store.read(lambda db: gap(db, at.id) == 0 and db.execute(ask, since).fetchone() is not None)
+        bottle = last_bottle(self.home.bottles, at.content_session_id) if made else None
+        if bottle is None or bottle.mode != MODE_FULL:
+            return None
+        return msgspec.structs.replace(bottle, offset=at.offset)
+
+    def _state(self, at: SessionRow, bottle: Bottle | None) -> tuple[str, str]:
+        """Where things stand and the current task, from a bottle that is up to date, else from the store."""
+        if bottle is None:
+            return self.store.read(lambda db: (closing(db, at).state, task_of(db, at)))
+        if bottle.kept or bottle.mode == MODE_RECONSTRUCTED:
+            return closing_of(bottle), task_in(parse(bottle.rendered.text))
+        return closing_of(bottle), self.store.read(lambda db: task_of(db, at))
 
 
 _BOTTLE = """
