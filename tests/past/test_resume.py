@@ -143,6 +143,7 @@ def test_the_command_prints_what_to_run(living: Living, tmp_path: Path) -> None:
     done = endless(living.environ, "resume", "--last", "--print", cwd=place)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith(f"cd '{place}' && claude --session-id ")
+    assert "Run `endless install`" in done.stderr, "no hooks, no handoff"
     assert living.rows("SELECT predecessor FROM sessions WHERE predecessor <> ''") == [(last.session,)]
     named = endless(living.environ, "resume", "older", "--json", "--", "--model", "x y", cwd=tmp_path)
     told = json.loads(named.stdout)

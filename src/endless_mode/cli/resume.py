@@ -13,6 +13,8 @@ from endless_mode.cli.output import emit, say
 from endless_mode.cli.target import config_dir
 from endless_mode.errors import EndlessError
 from endless_mode.home import Home, find_home
+from endless_mode.install.check_client import hooks
+from endless_mode.install.checks import context
 from endless_mode.store import open_reader
 from endless_mode.worker.client import WorkerClient, ensure_worker
 
@@ -54,6 +56,9 @@ def run(given: argparse.Namespace) -> int:
     client = shutil.which(CLIENT)
     if client is None and not (given.only_print or given.json):
         raise EndlessError("no_client", f"The client `{CLIENT}` is not on the PATH.", "Use --print to see the command.")
+    found = hooks(context(home))
+    if found.status == "fail":
+        say(f"note: {found.message} Without them the new session gets no handoff. {found.hint}")
     ensure_worker(home)
     ready = WorkerClient(home, PATIENCE).resume(session, config_dir().absolute())
     directory = Path(ready.cwd) if ready.cwd and Path(ready.cwd).is_dir() else Path.cwd()
