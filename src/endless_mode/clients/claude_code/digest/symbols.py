@@ -11,13 +11,14 @@ import re
 
 from endless_mode.clients.claude_code.digest.texts import window
 
-_START = r"\n(?:[ ]*\d+[→\t])?(?P<indent>[ \t]+)?"
+# Possessive throughout: no alternative begins with white space or with such a number, so going back finds nothing.
+_START = r"\n(?:[ ]*+\d++[→\t])?+(?P<indent>[ \t]++)?+"
 #: How much of a source is looked at (characters).
 _HEAD, _TAIL = 16_000, 6_000
 
 #: Begins an alternative that holds at the start of a line only; closed by one more parenthesis.
 _TOP = r"(?(indent)(?!)|"
-_FLAT = r"\n(?:[ ]*\d+[→\t])?(?P<indent>(?!))?"
+_FLAT = r"\n(?:[ ]*+\d++[→\t])?(?P<indent>(?!))?"
 
 
 def _pattern(*alternatives: str, start: str = _START) -> re.Pattern[str]:
@@ -52,12 +53,12 @@ _ELIXIR = _pattern(
     r"(?:test|describe)[ ]+\"([^\"\n]{3,60})",
 )
 _BRACES = _pattern(
-    r"(?:[\w@]+[ ]+){0,5}(?:class|interface|enum|struct|record|trait|object|protocol|extension|namespace"
+    r"(?:[\w@]++[ ]++){0,5}(?:class|interface|enum|struct|record|trait|object|protocol|extension|namespace"
     r"|union)[ ]+([\w.]+)",
-    r"(?:[\w@]+[ ]+){0,5}(?:func|fun|function)[ ]+(?:<[^>\n]{0,60}>[ ]*)?([\w.`]+)",
+    r"(?:[\w@]++[ ]++){0,5}(?:func|fun|function)[ ]+(?:<[^>\n]{0,60}>[ ]*)?([\w.`]+)",
     r"#define[ ]+(\w+)",
     r"(?!(?:return|else|new|throw|case|goto|await|using|package"
-    r"|import)\b)(?:[\w:<>\[\],.?*&@]+[ ]+){1,5}[*&]*([\w~]+(?:::~?\w+)?)[ ]*\([^;\n]{0,200}\{?[ ]*$",
+    r"|import)\b)(?:[\w:<>\[\],.?*&@]++[ ]++){1,5}[*&]*([\w~]+(?:::~?\w+)?)[ ]*\([^;\n]{0,200}\{?[ ]*$",
 )
 _SHELL = _pattern(r"(?:function[ ]+)([\w-]+)", r"([\w-]+)[ ]*\(\)[ ]*\{", r"(?:export[ ]+)([A-Z][A-Z0-9_]+)=")
 _MARKDOWN = _pattern(r"#{1,4}[ ]+([^\n]{1,70})", start=_FLAT)

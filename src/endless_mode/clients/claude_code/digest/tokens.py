@@ -87,9 +87,11 @@ def is_identifier(word: str) -> bool:
 
 def identifiers(value: str, known: list[str], limit: int) -> list[str]:
     """Identifiers of a source text in order of appearance, qualified ones whole."""
-    found = []
+    found: list[str] = []
+    seen = set(known)
     for word in chain.from_iterable(map(_names_in, dict.fromkeys(value.split()))):
-        if word not in known and word not in found:
+        if word not in seen:
+            seen.add(word)
             found.append(word)
             if len(found) == limit:
                 break
