@@ -14,7 +14,7 @@ from bench.continuity.arms import BASE, arm_texts
 from bench.continuity.cuts import SCOPES, Cut, Memory, cuts, needs
 from bench.continuity.losses import losses
 from bench.continuity.reader import Session, load, parse
-from bench.continuity.recall import MEASURES, Text, flat, items, plain, said_specifics, score
+from bench.continuity.recall import MEASURES, Text, flat, in_force, items, plain, requests, said_specifics, score
 from bench.continuity.stats import Share, share
 from bench.continuity.tokens import estimate
 
@@ -99,17 +99,21 @@ def run(
 
 
 def late_check(cut: Cut, handoff: Text, wished: dict[str, list[str]]) -> dict[str, Any]:
-    """What a handoff of a late leg must still say; requests by their first 160 characters."""
-    asked = [e.text for e in cut.before if e.kind == "user"]
+    """What a handoff of a late leg must still say; requests by their first 160 characters.
+
+    In force are the answers and the words of refusals of this leg and the one before, and the headings of the last
+    plan. Older ones stand in the bottle.
+    """
+    asked = requests(cut)
     heads = [plain(text)[:REQUEST_START].strip() for text in asked] or [""]
     raw = [flat(text)[:REQUEST_START].strip() for text in asked] or [""]
-    decisions = [*wished["answers"], *wished["refusals"], *wished["plans"]]
+    decisions = in_force(cut)
     return {
         "cut": cut.name,
         "leg": cut.leg,
         "last request": handoff.holds(heads[-1]) or handoff.holds(raw[-1]),
         "original request": handoff.holds(heads[0]) or handoff.holds(raw[0]),
-        "decisions": [sum(handoff.holds(d) for d in decisions), len(decisions)],
+        "decisions in force": [sum(handoff.holds(d) for d in decisions), len(decisions)],
         "open todos": [sum(handoff.holds(t) for t in wished["open todos"]), len(wished["open todos"])],
     }
 

@@ -43,6 +43,10 @@ _SAID = re.compile(r"the user (?:said|provided the following reason[^:]*):\s*(.+
 _REFUSED = "doesn't want to proceed"
 #: What the client says for a person who dismissed a question: nobody's words.
 _CLARIFY = "The user wants to clarify these questions."
+_COMMAND = re.compile(r"<command-name>\s*/?(.*?)\s*</command-name>")
+_ARGUMENTS = re.compile(r"<command-args>(.*?)</command-args>", re.S)
+_STEERING = frozenset("clear compact model exit context ide plugin mcp release-notes config cost help login".split())
+_LISTED = re.compile(r"#(\d+) \[(\w+)\]")
 _TASK = re.compile(r"Task #(\d+) created")
 
 
@@ -177,6 +181,32 @@ def plans(before: list[Event]) -> list[str]:
     return [s for text in latest.values() for s in sentences(text)]
 
 
+def requests(cut: Cut) -> list[str]:
+    """What was asked for: prompts, and slash commands with their arguments unless they only steer the client."""
+    found: list[str] = []
+    for event in cut.before:
+        if event.kind == "user":
+            found.append(event.text)
+        elif event.kind == "injected" and event.text.lstrip().startswith(("<command-name>", "<command-message>")):
+            name, args = _COMMAND.search(event.text), _ARGUMENTS.search(event.text)
+            if name and name.group(1) not in _STEERING:
+                found.append(f"/{name.group(1)} {args.group(1) if args else ''}".strip())
+    return found
+
+
+def in_force(cut: Cut) -> list[str]:
+    """Answers and refusals of this leg and the one before, and the headings of the last plan."""
+    marks = [n for n, e in enumerate(cut.before) if e.kind == "boundary"]
+    recent = cut.before[marks[-2] + 1 :] if len(marks) > 1 else cut.before
+    headings: list[str] = []
+    for event in cut.before:
+        text = str(event.input.get("plan") or "") if event.kind == "call" and event.name == "ExitPlanMode" else ""
+        text = event.text if event.kind == "plan" else text
+        if text:
+            headings = [plain(line) for line in text.splitlines() if re.match(r"#{1,3} ", line)]
+    return [i for i in dict.fromkeys([*answers(recent), *refusals(recent), *headings]) if i]
+
+
 def open_todos(before: list[Event]) -> list[str]:
     """The todos still open: of the last TodoWrite, and tasks created and neither completed nor deleted."""
     todos: list[str] = []
@@ -190,6 +220,9 @@ def open_todos(before: list[Event]) -> list[str]:
             todos = [flat(str(t.get("content") or "")) for t in rows if t.get("status") != "completed"]
         elif event.kind == "call" and event.name == "TaskCreate":
             pending[event.call_id] = flat(str(event.input.get("subject") or ""))
+        elif event.kind == "result" and event.name == "TaskList":
+            listed = dict(_LISTED.findall(event.text))
+            done |= {number for number in subjects if listed.get(number) in ("completed", "deleted")}
         elif event.kind == "result" and event.call_id in pending and (match := _TASK.search(event.text)):
             subjects[match.group(1)] = pending[event.call_id]
             done.discard(match.group(1))

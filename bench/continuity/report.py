@@ -91,7 +91,7 @@ def _late(checks: Sequence[dict[str, Any]]) -> str:
         [key, f"{sum(bool(c[key]) for c in checks)} of {len(checks)}"]
         for key in ("last request", "original request")
     ]
-    return table(["present", "count"], [*flags, *([key, pair(key)] for key in ("decisions", "open todos"))])
+    return table(["present", "count"], [*flags, *([key, pair(key)] for key in ("decisions in force", "open todos"))])
 
 
 def _losses(rows: Sequence[dict[str, Any]]) -> str:

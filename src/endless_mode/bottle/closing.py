@@ -25,14 +25,18 @@ from endless_mode.bottle.view import Said, SessionRow
 #: UTF-16 units of the state.
 STATE_UNITS = 6_000
 #: Characters of the parts of the working set.
-PARTS = (6_000, 10_000, 18_000)
+PARTS = (6_000, 10_000, 18_000, 36_000)
 
 #: Messages and tool events whose tokens are offered one by one, and how many of the tokens.
 SPOKEN_SEEN, BROUGHT_SEEN, NAMES_OFFERED = 120, 300, 900
+#: Characters of a command, of its outcome, and of a search's line.
+COMMAND_SHOWN, OUTCOME_SHOWN, SEARCH_SHOWN = 220, 90, 260
+#: Characters of a row of names.
+NAMES_ROW = 400
 #: Files whose lines are offered, newest first.
 FILES_OFFERED = 250
 
-_REQUEST, _ORIGINAL, _WORDS, _PLAN, _DECISIONS, _TODOS, _CHECKS = 700, 300, 500, 700, 1500, 700, 600
+_REQUEST, _ORIGINAL, _WORDS, _PLAN, _DECISIONS, _TODOS, _CHECKS = 700, 300, 500, 900, 1800, 800, 600
 
 
 class Closing(Struct, frozen=True):
@@ -56,8 +60,12 @@ def closing(db: sqlite3.Connection, session: SessionRow) -> Closing:
     offered = candidates(told, session.cwd, weights)
     room = STATE_UNITS - units(fixed) - 150
     taken, covered = pack(offered, weights, max(room, 0), set(specifics(fixed)))
-    state = _fit(fixed, taken)
+    spare = STATE_UNITS - units(_fit(fixed, taken)) - 40
     names = {c.key for c in taken}
+    more, covered = pack([c for c in offered if c.section == "Names" and c.key not in names], weights, spare, covered)
+    taken += more
+    state = _fit(fixed, taken)
+    names |= {c.key for c in more}
     offered = [c for c in offered if c.key not in names] + hunks(told)
     parts: list[str] = []
     for size in PARTS:
@@ -129,15 +137,15 @@ def _event(seen: Seen, cwd: str) -> Candidate | None:
     digest = seen.digest
     if digest.kind == "shell" and digest.command:
         command = flatten(" ".join(digest.command.split()))
-        shown = command if len(command) <= 220 else command[:219] + "…"
+        shown = _cut(command, COMMAND_SHOWN)
         outcome = flatten(digest.error if digest.status == "failed" else digest.outcome)
-        tail = f" — {_cut(outcome, 90)}" if outcome else ""
+        tail = f" — {_cut(outcome, OUTCOME_SHOWN)}" if outcome else ""
         return Candidate("Commands", f"run:{command[:120]}", f"`{shown}`{tail}", seen.age)
     if digest.kind in ("search", "list", "fetch", "websearch"):
         where = f" in {relative(digest.scope, cwd)}" if digest.scope else ""
         brought = ", ".join(relative(p, cwd) for p in digest.paths[:6])
         text = f"{digest.tool} {relative(digest.target, cwd)}{where}{': ' + brought if brought else ''}"
-        return Candidate("Searches", f"find:{digest.target}:{digest.scope}", _cut(flatten(text), 260), seen.age)
+        return Candidate("Searches", f"find:{digest.target}:{digest.scope}", _cut(flatten(text), SEARCH_SHOWN), seen.age)
     if digest.kind in ("agent", "mcp", "skill", "other") and digest.target:
         text = f"{digest.tool} {digest.target}{' — ' + digest.outcome if digest.outcome else ''}"
         return Candidate("Other tools", f"tool:{digest.tool}:{digest.target[:80]}", _cut(flatten(text), 220), seen.age)
@@ -303,10 +311,20 @@ def _sections(taken: Iterable[Candidate]) -> str:
         if not members:
             continue
         if section == "Names":
-            parts.append("Names: " + ", ".join(c.text for c in members))
+            parts.append("\n".join(_rows([c.text for c in members])))
         else:
             parts.append("\n".join([f"{section}, newest first:", *_joined(members)]))
     return "\n".join(parts)
+
+
+def _rows(names: list[str]) -> list[str]:
+    """Names in rows of a few hundred characters, so that one can be dropped without the others."""
+    rows = ["Names: "]
+    for name in names:
+        if len(rows[-1]) + len(name) > NAMES_ROW:
+            rows.append("Names: ")
+        rows[-1] += name if rows[-1].endswith(": ") else f", {name}"
+    return rows
 
 
 def _joined(members: list[Candidate]) -> list[str]:

@@ -67,7 +67,7 @@ def standing(db: sqlite3.Connection, session: SessionRow) -> Standing:
         _file(told.files, seen, session.cwd, by_agent)
         if digest.kind == "todo" and not whole_seen and digest.status == "ok":
             for todo in digest.todos:
-                todos.setdefault(todo.id or todo.text, todo)
+                _merge(todos, todo)
             whole_seen = digest.todos_whole
         if event.status == "background" and digest.task_id:
             told.running.append(seen)
@@ -107,6 +107,16 @@ def asks(said: Said) -> bool:
 def relative(path: str, cwd: str) -> str:
     """A path as the session would write it: relative inside its directory."""
     return path[len(cwd) + 1 :] if cwd and path.startswith(cwd + "/") else path
+
+
+def _merge(todos: dict[str, Todo], older: Todo) -> None:
+    """An older word on an item gives what newer ones left open: an update may name only what it changed."""
+    key = older.id or older.text
+    newer = todos.get(key)
+    if newer is None:
+        todos[key] = older
+    elif not newer.text or not newer.status:
+        todos[key] = Todo(newer.text or older.text, newer.status or older.status, newer.id)
 
 
 def _file(files: dict[str, FileState], seen: Seen, cwd: str, by_agent: bool) -> None:

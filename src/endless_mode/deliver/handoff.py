@@ -30,8 +30,9 @@ MARK = "Endless Mode handoff "
 #: Plan budget when the size of the context is not known, and its share of the context when it is.
 UNKNOWN_CONTEXT = 8_000
 CONTEXT_SHARE = 0.12
-#: Share of a plan that goes to the working set before the conversation's end.
-WORKING_SET_SHARE = 0.5
+#: Share of a plan that goes to the working set before the conversation's end. Measured on real compactions and chained
+#: sessions: 0.8 meets more of what is needed next than 0.5 at every budget, and no more comes of 0.9.
+WORKING_SET_SHARE = 0.8
 
 
 class Handoff(Struct, frozen=True):

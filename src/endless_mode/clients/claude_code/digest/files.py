@@ -20,7 +20,7 @@ from endless_mode.clients.claude_code.digest.texts import (
 from endless_mode.model import Digest, ToolEvent
 
 #: How many identifiers of a read file are kept, and in how much of it they are sought.
-SEEN, _SEEN_IN = 48, 6_000
+SEEN, _SEEN_IN = 100, 12_000
 _NUMBER = re.compile(r"[ ]*(\d+)[→\t]")
 _IMAGES = wordset("png jpg jpeg gif webp bmp ico")
 
