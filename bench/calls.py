@@ -74,7 +74,7 @@ class Calls:
         command = texts.pick(COMMANDS).format(n=texts.name())
         given = f'{{"command":"{command}","description":"{texts.pick(texts.notes)[:60].rpartition(" ")[0]}"}}'
         kind = ("test", "git", "list", "log")[int(rng.random() * 4)]
-        lines = texts.output(kind, 165, 1.7)
+        lines = texts.output(kind, 700, 1.6)
         if kind == "test":
             lines = [
                 *lines,
@@ -91,7 +91,7 @@ class Calls:
     def read(self) -> Call:
         source, rng = self.texts.source(), self.rng
         total = len(source.lines)
-        count = min(total, int(rng.lognormvariate(3.8, 1.1)) + 1)
+        count = min(total, int(rng.lognormvariate(4.45, 1.1)) + 1)
         start = int(rng.random() * (total - count + 1))
         given = f'{{"file_path":"{source.path}","offset":{start + 1},"limit":{count}}}'
         if self._fails():
@@ -169,7 +169,7 @@ class Calls:
             return self._failed(
                 "Grep", given, "<tool_use_error>Path does not exist: src/legacy</tool_use_error>"
             )
-        lines = texts.output("search", 450, 1.3, 18000)
+        lines = texts.output("search", 1000, 1.3, 18000)
         out = "\\n".join(lines)
         record = f'{{"mode":"content","numFiles":0,"filenames":[],"content":"{out}","numLines":{len(lines)}}}'
         return Call("Grep", given, f'"{out}"', record)
@@ -253,5 +253,5 @@ class Calls:
         given = f'{{"query":"{texts.name()}","limit":20}}'
         if self._fails():
             return self._failed(name, given, "Argument Validation Error")
-        blocks = f'[{{"type":"text","text":"{texts.note(600, 0.9)}"}}]'
+        blocks = f'[{{"type":"text","text":"{texts.note(3000, 1.0)}"}}]'
         return Call(name, given, blocks, blocks)

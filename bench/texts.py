@@ -159,7 +159,7 @@ class Texts:
         }
         code = [escape(self._fill(CODE)) for _ in range(12000)]
         # Quantiles instead of draws: the mean file is the same whatever the seed.
-        sizes = [int(math.exp(5.21 + 0.8 * NormalDist().inv_cdf((i + 0.5) / 160))) for i in range(160)]
+        sizes = [int(math.exp(5.78 + 0.8 * NormalDist().inv_cdf((i + 0.5) / 160))) for i in range(160)]
         self.sources = [self._source(code, size) for size in sizes]
         self.signature = "".join(self.rng.choices("ABCDEFGHIJKLMNOPqrstuvwxyz0123456789+/", k=4000))
 

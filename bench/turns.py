@@ -143,7 +143,7 @@ class Session:
     def _thinking(self) -> str:
         rng, signature = self.rng, self.texts.signature
         start = rng.getrandbits(10)
-        text = self.texts.note(150, 1.2) if self.old else ""
+        text = self.texts.note(300, 1.2) if self.old else ""
         length = 250 + int(len(text) * 1.4)
         return (
             f'{{"type":"thinking","thinking":"{text}","signature":"E{signature[start : start + length]}=="}}'

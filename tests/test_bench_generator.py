@@ -66,6 +66,8 @@ def test_the_old_style_keeps_the_shares_of_real_transcripts(tmp_path: Path) -> N
         ("tool_use + tool_result, % of characters", 3),
         ("progress, % of lines", 4),
         ("progress, % of characters", 5),
+        ("tool calls, per MB", 8),
+        ("mean line, characters", 350),
         ("failed results, %", 2),
         ("timestamps that step back, % of lines", 1.5),
     ):
