@@ -30,7 +30,7 @@ PARTS = (6_000, 10_000, 18_000, 36_000)
 #: Messages and tool events whose tokens are offered one by one, and how many of the tokens.
 SPOKEN_SEEN, BROUGHT_SEEN, NAMES_OFFERED = 120, 300, 900
 #: Characters of a command, of its outcome, and of a search's line.
-COMMAND_SHOWN, OUTCOME_SHOWN, SEARCH_SHOWN = 220, 90, 260
+COMMAND_SHOWN, OUTCOME_SHOWN, SEARCH_SHOWN = 300, 60, 260
 #: Characters of a row of names.
 NAMES_ROW = 400
 #: Files whose lines are offered, newest first.
@@ -123,8 +123,7 @@ def _file(state: FileState, order: int) -> list[Candidate]:
     did = f" +{state.added} −{state.removed}" if state.edits else ""
     made = " new" if state.created else ""
     who = " by a subagent" if state.by_agent else ""
-    lines = f" lines {', '.join(dict.fromkeys(state.lines[:2]))}" if state.lines and not state.edits else ""
-    base = Candidate("Files", key, f"{state.path}{made}{did}{who}{lines}", order, bonus=0.05 if state.edits else 0.0)
+    base = Candidate("Files", key, f"{state.path}{made}{did}{who}", order, bonus=0.05 if state.edits else 0.0)
     names = list(state.symbols)
     more = [
         Candidate("Files", f"{key}:{n}", ", ".join(names[n : n + 6]), order, needs=key if n == 0 else f"{key}:{n - 6}")
@@ -136,9 +135,9 @@ def _file(state: FileState, order: int) -> list[Candidate]:
 def _event(seen: Seen, cwd: str) -> Candidate | None:
     digest = seen.digest
     if digest.kind == "shell" and digest.command:
-        command = flatten(" ".join(digest.command.split()))
+        command = flatten(" ".join(inside(digest.command, cwd).split()))
         shown = _cut(command, COMMAND_SHOWN)
-        outcome = flatten(digest.error if digest.status == "failed" else digest.outcome)
+        outcome = inside(flatten(digest.error if digest.status == "failed" else digest.outcome), cwd)
         tail = f" — {_cut(outcome, OUTCOME_SHOWN)}" if outcome else ""
         return Candidate("Commands", f"run:{command[:120]}", f"`{shown}`{tail}", seen.age)
     if digest.kind in ("search", "list", "fetch", "websearch"):
@@ -150,6 +149,11 @@ def _event(seen: Seen, cwd: str) -> Candidate | None:
         text = f"{digest.tool} {digest.target}{' — ' + digest.outcome if digest.outcome else ''}"
         return Candidate("Other tools", f"tool:{digest.tool}:{digest.target[:80]}", _cut(flatten(text), 220), seen.age)
     return None
+
+
+def inside(text: str, cwd: str) -> str:
+    """A text with the paths below the session's directory as the session would write them."""
+    return text.replace(f"{cwd}/", "") if len(cwd) > 3 else text
 
 
 def _names(told: Standing, weights: Weights) -> list[Candidate]:
