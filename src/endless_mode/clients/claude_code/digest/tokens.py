@@ -7,7 +7,7 @@ the text again, so the cost is linear and small.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import chain
 
@@ -89,13 +89,26 @@ def identifiers(value: str, known: list[str], limit: int) -> list[str]:
     """Identifiers of a source text in order of appearance, qualified ones whole."""
     found: list[str] = []
     seen = set(known)
-    for word in chain.from_iterable(map(_names_in, dict.fromkeys(value.split()))):
+    for word in chain.from_iterable(map(_names_in, _pieces(value))):
         if word not in seen:
             seen.add(word)
             found.append(word)
             if len(found) == limit:
                 break
     return found
+
+
+def _pieces(value: str) -> Iterator[str]:
+    """What stands between white space, cut no further than it is asked for."""
+    at = 0
+    while at < len(value):
+        end = value.find("\n", at + _CUT_AT_ONCE)
+        end = len(value) if end < 0 else end
+        yield from dict.fromkeys(value[at:end].split())
+        at = end
+
+
+_CUT_AT_ONCE = 1_500
 
 
 # Pieces between white space come again and again, in a file read twice as in another: what was found in one is kept.
