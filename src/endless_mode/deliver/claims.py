@@ -188,7 +188,8 @@ def release(db: sqlite3.Connection) -> int:
     """Give back what a worker that died had claimed and not printed; return how many."""
     claimed = "consumed_at IS NOT NULL AND mode = ''"
     kept = db.execute(
-        f"UPDATE deliveries SET consumed_at = NULL, consumed_offset = NULL, event = '' WHERE {claimed} AND boundary_key = 'resume'"
+        "UPDATE deliveries SET consumed_at = NULL, consumed_offset = NULL, event = ''"
+        f" WHERE {claimed} AND boundary_key = 'resume'"
     ).rowcount
     return kept + db.execute(f"DELETE FROM deliveries WHERE {claimed}").rowcount
 
@@ -197,7 +198,8 @@ def bind(db: sqlite3.Connection, at: SessionRow) -> None:
     """Bind deliveries that waited to the boundaries that have come since, in order."""
     # A transcript that lost its end goes on from there.
     db.execute(
-        "UPDATE deliveries SET consumed_offset = ?1 WHERE session_id = ?2 AND boundary_key = '' AND consumed_offset > ?1",
+        "UPDATE deliveries SET consumed_offset = ?1 WHERE session_id = ?2 AND boundary_key = ''"
+        " AND consumed_offset > ?1",
         (at.offset, at.id),
     )
     waiting = db.execute(

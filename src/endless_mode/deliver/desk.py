@@ -187,7 +187,8 @@ class Desk:
         self.store.write(
             lambda db: (
                 db.execute(
-                    "UPDATE bottles SET path = ? WHERE session_id IN (SELECT id FROM sessions WHERE content_session_id = ?)",
+                    "UPDATE bottles SET path = ? WHERE session_id IN"
+                    " (SELECT id FROM sessions WHERE content_session_id = ?)",
                     (str(moved), session_id),
                 ).rowcount
             )
@@ -208,7 +209,7 @@ class Desk:
         return self.store.read(lambda db: claims.handed(db, at.id))
 
     def seal(self, at: SessionRow, before: int) -> Sealed:
-        """Arm, unless a handoff was given since ``before`` was read, and render. The drain was waited for by the caller.
+        """Arm, unless a handoff was given since ``before`` was read, and render; the caller has waited for the drain.
 
         Armed first: a render that fails now may succeed when the handoff is due.
         """

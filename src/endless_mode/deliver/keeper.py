@@ -232,8 +232,9 @@ def _take(db: sqlite3.Connection, session_id: str, rows: list[tuple[Any, ...]], 
     for row in rows:
         db.execute(
             f"INSERT INTO deliveries (session_id, {_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-            " ON CONFLICT (marker) DO UPDATE SET consumed_at = excluded.consumed_at, consumed_offset = excluded.consumed_offset,"
-            " event = excluded.event, boundary_key = excluded.boundary_key, mode = excluded.mode"
+            " ON CONFLICT (marker) DO UPDATE SET consumed_at = excluded.consumed_at,"
+            " consumed_offset = excluded.consumed_offset, event = excluded.event,"
+            " boundary_key = excluded.boundary_key, mode = excluded.mode"
             " WHERE deliveries.consumed_at IS NULL",
             (session, *row),
         )

@@ -77,8 +77,8 @@ def _did(db: sqlite3.Connection, at: SessionRow, after: int, before: int, since:
 
 def _progress(db: sqlite3.Connection, at: SessionRow, start: int, end: int) -> bool:
     done, last_use = db.execute(
-        "SELECT count(CASE WHEN status <> 'open' THEN 1 END), coalesce(max(offset), -1) FROM tool_events WHERE session_id = ?"
-        " AND gen = ? AND offset > ? AND offset < ? AND agent_id = ''",
+        "SELECT count(CASE WHEN status <> 'open' THEN 1 END), coalesce(max(offset), -1) FROM tool_events"
+        " WHERE session_id = ? AND gen = ? AND offset > ? AND offset < ? AND agent_id = ''",
         (at.id, at.gen, start, end),
     ).fetchone()
     if done >= LITTLE:

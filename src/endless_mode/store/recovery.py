@@ -116,7 +116,8 @@ def _sessions_by_path(old: sqlite3.Connection, db: sqlite3.Connection) -> int:
                 name = Path(str(path)).name.removesuffix(".gz").removesuffix(".jsonl").removesuffix(".md")
                 if isinstance(session, int) and is_session_id(name) and not name.startswith("agent-"):
                     made += db.execute(
-                        "INSERT OR IGNORE INTO sessions (id, platform_source, content_session_id) VALUES (?, 'claude', ?)",
+                        "INSERT OR IGNORE INTO sessions (id, platform_source, content_session_id)"
+                        " VALUES (?, 'claude', ?)",
                         (session, name),
                     ).rowcount
     return made
