@@ -26,6 +26,8 @@ from endless_mode.bottle.view import Said, SessionRow
 STATE_UNITS = 6_000
 #: Characters of the parts of the working set.
 PARTS = (6_000, 10_000, 18_000, 36_000)
+#: The working set's share of the conversation's characters: a short session is read whole and needs little of it.
+PARTS_SHARE = 0.35
 
 #: Messages and tool events whose tokens are offered one by one, and how many of the tokens.
 SPOKEN_SEEN, BROUGHT_SEEN, NAMES_OFFERED = 120, 300, 900
@@ -68,14 +70,29 @@ def closing(db: sqlite3.Connection, session: SessionRow) -> Closing:
     names |= {c.key for c in more}
     offered = [c for c in offered if c.key not in names] + hunks(told)
     parts: list[str] = []
+    left = int(spoken_chars(db, session) * PARTS_SHARE)
     for size in PARTS:
-        taken, covered = pack(_free(offered, names), weights, size, covered)
+        if left < PARTS[0] // 2:
+            break
+        taken, covered = pack(_free(offered, names), weights, min(size, left), covered)
+        left -= size
         if not taken:
             break
         names |= {c.key for c in taken}
         offered = [c for c in offered if c.key not in names]
         parts.append(_sections(taken))
     return Closing(state, parts)
+
+
+def spoken_chars(db: sqlite3.Connection, session: SessionRow) -> int:
+    """About how long the conversation part is: its messages and the lines between them."""
+    (said,) = db.execute(
+        "SELECT coalesce(sum(length(text)), 0) FROM messages WHERE session_id = ? AND gen = ?", (session.id, session.gen)
+    ).fetchone()
+    (lines,) = db.execute(
+        "SELECT coalesce(sum(length(title)), 0) FROM observations WHERE session_id = ?", (session.id,)
+    ).fetchone()
+    return int(said) + int(lines)
 
 
 def units(text: str) -> int:
