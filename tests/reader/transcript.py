@@ -317,10 +317,11 @@ class Reader:
             return above["uuid"] if above else None
 
         def root_typed(entry: dict[str, Any]) -> list[str]:
+            """A compaction does not end a branch: its boundary names what it follows."""
             chain, at = [], entry
-            while at is not None:
+            while at is not None and at["uuid"] not in chain:
                 chain.append(at["uuid"])
-                at = by_uuid.get(at.get("parentUuid") or "")  # type: ignore[assignment]
+                at = by_uuid.get(at.get("parentUuid") or at.get("logicalParentUuid") or "")  # type: ignore[assignment]
             return chain
 
         chains = {e["uuid"]: root_typed(e) for _, e in self.entries}
