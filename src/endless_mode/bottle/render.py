@@ -44,52 +44,59 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class Rendered(Struct, frozen=True):
-    """A rendered bottle: its text, the same in UTF-8, and where things are (1-based line numbers).
+    """A rendered bottle: its text in UTF-8, and where things are (1-based line numbers).
 
     ``entry_lines`` has the first line of each entry of the document, for a message its speaker line.
     ``index`` is empty when the bottle fits one Read.
     """
 
-    text: str
+    _text: str | None
     data: bytes
     index: list[IndexLine]
     entry_lines: list[int]
     closing_line: int
 
+    @property
+    def text(self) -> str:
+        """The text; made when asked for, because that of a long session takes more room than all else here."""
+        return self.data.decode() if self._text is None else self._text
+
 
 def render(document: Document) -> Rendered:
     """The bottle of ``document``; any that keeps to its types has one. Lone surrogates become U+FFFD."""
     times = _Times()
-    parts = [_entry(entry, times) for entry in document.entries]
-    head = _head(document, 0)
-    line = head.count("\n") + 1
+    parts = [_bytes(_entry(entry, times)) for entry in document.entries]
+    head = _bytes(_head(document, 0))
+    line = head.count(b"\n") + 1
     entry_lines = []
     for part in parts:
-        entry_lines.append(line + (1 if part.startswith("---\n") else 0))
-        line += part.count("\n")
+        entry_lines.append(line + (1 if part.startswith(b"---\n") else 0))
+        line += part.count(b"\n")
     whole = _place_of_request(document)
     if whole is not None:
-        head = _head(document, entry_lines[whole])
+        head = _bytes(_head(document, entry_lines[whole]))
 
-    above = head + "".join(parts)
-    closing = f"{CLOSING}\n{encode(document.closing, closing=True)}\n"
-    index = [] if _is_short(above, closing) else _index(document, entry_lines)
+    parts.insert(0, head)
+    closing = _bytes(f"{CLOSING}\n{encode(document.closing, closing=True)}\n")
+    index = [] if _is_short(parts, closing) else _index(document, entry_lines)
     if index:
         listed = "".join([f"- line {e.line} · {_full_minute(e.at)} · {e.text}\n" for e in index])
-        above += f"{INDEX}\n{listed}\n"
+        parts.append(_bytes(f"{INDEX}\n{listed}\n"))
         line += len(index) + 2
-    text = above + closing
+    parts.append(closing)
+    return Rendered(None, b"".join(parts), index, entry_lines, line)
+
+
+def _bytes(text: str) -> bytes:
     try:
-        data = text.encode()
+        return text.encode()
     except UnicodeEncodeError:
-        text = _SURROGATE.sub("\ufffd", text)
-        data = text.encode()
-    return Rendered(text, data, index, entry_lines, line)
+        return _SURROGATE.sub("\ufffd", text).encode()
 
 
-def _is_short(above: str, closing: str) -> bool:
-    # The first test spares encoding a long bottle for the second.
-    return len(above) < ONE_READ_BYTES and fits_one_read((above + closing).encode("utf-8", "replace"))
+def _is_short(parts: list[bytes], closing: bytes) -> bool:
+    # The first test spares joining a long bottle for the second.
+    return sum(map(len, parts)) < ONE_READ_BYTES and fits_one_read(b"".join([*parts, closing]))
 
 
 def _index(document: Document, entry_lines: list[int]) -> list[IndexLine]:
