@@ -13,12 +13,15 @@ import itertools
 import json
 import os
 import re
+import shutil
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from .answers import Answer
 from .client import Client
@@ -33,12 +36,25 @@ FAILURES = ("hook_non_blocking_error", "hook_blocking_error", "hook_cancelled", 
 _numbers = itertools.count(1)
 
 
+@dataclass(frozen=True)
 class Watched(Client):
-    """A client that writes its debug log into the home: hooks that fail are told there."""
+    """A client that writes its debug log into the home: hooks that fail are told there. `before` stands before it."""
+
+    before: tuple[str, ...] = ()
 
     def words(self, *more: str, **how: Any) -> list[str]:
         """The command line, with a debug file of its own for each start."""
-        return [*super().words(*more, **how), "--debug-file", str(self.home.root / f"debug-{next(_numbers)}.log")]
+        log = self.home.root / f"debug-{next(_numbers)}.log"
+        return [*self.before, *super().words(*more, **how), "--debug-file", str(log)]
+
+
+def as_plain_user() -> tuple[str, ...]:
+    """Words before a command line after which the permissions of files hold for root, too."""
+    if os.getuid() != 0:
+        return ()
+    if shutil.which("setpriv") is None:
+        pytest.skip("runs as root, and setpriv is not installed")
+    return ("setpriv", "--bounding-set=-dac_override,-dac_read_search")
 
 
 @dataclass

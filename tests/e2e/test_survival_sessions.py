@@ -202,12 +202,13 @@ def test_a_rewound_prompt_is_not_in_the_record(us: Surviving, api: MessagesApi, 
         tui.ready()
         tui.keys("Escape")
         tui.keys("Escape")
-        tui.wait_for("Rewind")
+        tui.wait_for("❯ (current)")
         tui.keys("Up")
+        wait_until(lambda: "❯ (current)" not in (shown := tui.screen) and "(current)" in shown, what="the choice")
         tui.keys("Enter")
         tui.wait_for("Restore conversation")
         tui.keys("Enter")
-        wait_until(lambda: "Restore" not in (shown := tui.screen) and "❯ count the storks" in shown)
+        wait_until(lambda: "Two storks." not in (shown := tui.screen) and "count the storks" in shown, what="rewound")
 
         def cleared() -> bool:
             tui.keys("C-u")
