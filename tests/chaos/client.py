@@ -231,9 +231,12 @@ class Client:
     def _resume(self, hook: bool = True) -> None:
         if not hook:
             return
-        self.account.resumed()
         newest = self.account.newest()
         sure = self.driver.up() and not self.driver.troubled()
+        before = newest.printed if newest is not None else 0
+        self.account.resumed()
+        if newest is not None and not sure and newest.printed < before:
+            newest.nothing = newest.unknowable = True  # only a resume that is answered sees that it was lost
         printed = self._hooks("SessionStart", source="resume")
         handed = self._note("resume", newest, printed, due=sure and self._due(newest))
         if handed and newest is not None:

@@ -90,12 +90,14 @@ class Inside:
             if event != "SessionStart":  # the hook keeps the event and starts a worker
                 calls = [(p, msgspec.structs.replace(e, spooled=True)) for p, e in calls]
         self.hooks += len(calls)
-        if kill is not None:
-            self._doom(int(kill**3 * 4_000))
+        died = self._doom(int(kill**3 * 4_000)) if kill is not None else None
         printed = self._all(event, calls)
-        if kill is None:
+        if died is None:
             return printed
+        answered = not died()
         self.kill()
+        if answered:
+            return printed  # it came out before the worker died
         if event != "SessionStart":
             return ["" for _ in printed]
         self.restart()
@@ -149,8 +151,8 @@ class Inside:
     def up(self) -> bool:
         return self.service is not None
 
-    def _doom(self, steps: int) -> None:
-        """After so many hundred steps of the database engine nothing in it moves."""
+    def _doom(self, steps: int) -> Callable[[], bool]:
+        """After so many hundred steps of the database engine nothing in it moves; returns whether that has come."""
         assert self.service is not None
         left = [steps]
 
@@ -160,6 +162,7 @@ class Inside:
 
         store = self.service.keeper.desk.store
         store._db.set_progress_handler(stop, 100)
+        return lambda: left[0] < 0
 
     def kill(self) -> None:
         if self.service is None:
