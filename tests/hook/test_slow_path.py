@@ -240,7 +240,7 @@ def test_a_home_with_a_long_path_works_like_any_other(place: Place) -> None:
         socket_path.parent.rmdir()
 
 
-def test_a_kept_event_holds_the_whole_request(place: Place) -> None:
+def test_a_kept_event_says_whose_it_is_and_nothing_that_was_said(place: Place) -> None:
     home = os.fsencode(place.home.root)
     slow.prepare(home)
     (place.home.run / "failed").touch()
@@ -248,4 +248,6 @@ def test_a_kept_event_holds_the_whole_request(place: Place) -> None:
     (kept,) = place.home.spool.glob("*.http")
     head, _, body = kept.read_bytes().partition(b"\r\n\r\n")
     assert head.startswith(b"POST /hooks/claude-code/Stop HTTP/1.1\r\n")
-    assert json.loads(body)["prompt"] == "hello"
+    assert json.loads(body)["session_id"] == "s-1"
+    assert b"hello" not in body
+    assert b"Content-Length: %d" % len(body) in head

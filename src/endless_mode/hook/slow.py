@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import json
 import os
 import select
 import signal
@@ -24,6 +25,11 @@ from collections.abc import Callable
 SPOOL_FILES = 500
 #: The worker refuses larger bodies.
 SPOOL_BYTES = 8 * 1024 * 1024 + 16 * 1024
+#: What of an event is kept: whose it is and what happened, no words.
+KEPT = (
+    *("session_id", "transcript_path", "cwd", "hook_event_name", "prompt_id", "permission_mode"),
+    *("agent_id", "agent_type", "source", "trigger", "reason"),
+)
 #: After a worker failed to start, hooks that need no answer wait this long (seconds) before they start
 #: another.
 BACKOFF = 30.0
@@ -44,8 +50,8 @@ def recover(ask: Ask, home: bytes, path: bytes, message: bytes, must: bool) -> A
     """Keep the event for a later worker and start one; if the event must be answered, wait and ask again."""
     try:
         prepare(home)
-        if not must:
-            keep(home, message)
+        if not must and (kept := bare(message)):
+            keep(home, kept)
         if not start(home, path, wait=must) or not must:
             return None
     except OSError:
@@ -57,6 +63,22 @@ def prepare(home: bytes) -> None:
     """Make the directories a worker is started with; raise :class:`OSError` when that cannot be."""
     for directory in (home, home + b"/run", home + b"/run/spool"):
         os.makedirs(directory, mode=0o700, exist_ok=True)
+
+
+def bare(message: bytes) -> bytes:
+    """Return the request without what anybody said: the worker reads that in the transcript, where it is
+    cleaned; here it would lie as it is, for as long as no worker comes. Nothing for a body nobody can take.
+    """
+    head, mark, body = message.partition(b"\r\n\r\n")
+    try:
+        given = json.loads(body)
+    except (ValueError, RecursionError):
+        return b""
+    if not isinstance(given, dict):
+        return b""
+    kept = json.dumps({name: given[name] for name in KEPT if isinstance(given.get(name), str)}).encode()
+    lines = [line for line in head.split(b"\r\n") if not line.lower().startswith(b"content-length:")]
+    return b"\r\n".join([*lines, b"Content-Length: %d" % len(kept)]) + mark + kept
 
 
 def keep(home: bytes, message: bytes) -> None:

@@ -116,11 +116,11 @@ def clean_event(event: ToolEvent) -> ToolEvent:
 
 
 def clean_call(event: ToolEvent) -> ToolEvent:
-    """The event with its input cleaned."""
-    if is_clean(event.input, event.cwd):
+    """The event with its input and its name cleaned."""
+    if is_clean(event.input, event.cwd, event.name):
         return event
-    cleaned = clean_value(event.input)
-    return msgspec.structs.replace(event, input=cleaned if isinstance(cleaned, dict) else {}, cwd=clean(event.cwd))
+    cleaned, name = clean_value(event.input), clean(event.name)
+    return msgspec.structs.replace(event, input=cleaned if isinstance(cleaned, dict) else {}, cwd=clean(event.cwd), name=name)
 
 
 def clean_result(event: ToolEvent) -> ToolEvent:
