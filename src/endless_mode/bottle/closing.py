@@ -19,7 +19,7 @@ from endless_mode.bottle.escape import flatten
 from endless_mode.bottle.need import ARGUMENT, BROUGHT, READ, REPORTED, SPOKEN, WRITTEN, Candidate, Weights, pack
 from endless_mode.bottle.predecessor import goes_on_from
 from endless_mode.bottle.specifics import specifics
-from endless_mode.bottle.standing import FileState, Seen, Standing, asks, relative, standing
+from endless_mode.bottle.standing import HUNKS_KEPT, SYMBOLS_KEPT, FileState, Seen, Standing, asks, relative, standing
 from endless_mode.bottle.view import Said, SessionRow
 
 #: UTF-16 units of the state.
@@ -144,7 +144,7 @@ def _file(state: FileState, order: int) -> list[Candidate]:
     names = list(state.symbols)
     more = [
         Candidate("Files", f"{key}:{n}", ", ".join(names[n : n + 6]), order, needs=key if n == 0 else f"{key}:{n - 6}")
-        for n in range(0, min(len(names), 48), 6)
+        for n in range(0, min(len(names), SYMBOLS_KEPT), 6)
     ]
     return [base, *more]
 
@@ -192,7 +192,7 @@ def hunks(told: Standing) -> list[Candidate]:
     """Code the session wrote lately, per file."""
     found: list[Candidate] = []
     for order, state in enumerate(islice(told.files.values(), FILES_OFFERED)):
-        for n, hunk in enumerate(state.hunks[:4]):
+        for n, hunk in enumerate(state.hunks[:HUNKS_KEPT]):
             text = f"{state.path}, as written:\n{_indented(hunk)}"
             found.append(Candidate("Code", f"hunk:{state.path}:{n}", text, order))
     return found

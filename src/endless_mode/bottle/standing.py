@@ -13,6 +13,8 @@ from endless_mode.model import Digest, Todo
 #: How far back the packing looks, in tool events and in messages.
 EVENTS_SEEN = 800
 MESSAGES_SEEN = 400
+#: How many of the newest pieces of code and names of a file are kept; older ones are never shown.
+HUNKS_KEPT, SYMBOLS_KEPT = 4, 48
 
 _ASKING = frozenset({"prompt", "queued", "command", "plan"})
 
@@ -26,7 +28,6 @@ class FileState(Struct):
     edits: int = 0
     created: bool = False
     by_agent: bool = False
-    lines: list[str] = field(default_factory=list)
     symbols: dict[str, None] = field(default_factory=dict)
     hunks: list[str] = field(default_factory=list)
     age: int = 0
@@ -127,18 +128,22 @@ def _file(files: dict[str, FileState], seen: Seen, cwd: str, by_agent: bool) -> 
     state = files.get(path)
     if state is None:
         state = files[path] = FileState(path, age=seen.age)
-    state.symbols.update(dict.fromkeys(digest.symbols))
+    _named(state, digest.symbols)
     if digest.kind == "read":
-        if digest.lines:
-            state.lines.append(digest.lines)
         return
     state.edits += 1
     state.added += digest.added
     state.removed += digest.removed
     state.by_agent = state.by_agent or by_agent
     state.created = state.created or digest.outcome.startswith("created")
-    state.hunks.extend(digest.hunks)
-    state.symbols.update(dict.fromkeys(digest.names))
+    if len(state.hunks) < HUNKS_KEPT:
+        state.hunks.extend(digest.hunks)
+    _named(state, digest.names)
+
+
+def _named(state: FileState, names: list[str]) -> None:
+    if len(state.symbols) < SYMBOLS_KEPT:
+        state.symbols.update(dict.fromkeys(names))
 
 
 def _command(told: Standing, seen: Seen, known: set[str]) -> None:
