@@ -307,7 +307,7 @@ def _known(key: str) -> Setting:
     setting = BY_KEY.get(key) or BY_KEY.get(PREFIX + key.upper())
     if setting is None:
         raise SettingsError(
-            "unknown_setting", f"There is no setting {key[:80]!r}.", "See `endless settings list`."
+            "unknown_setting", f"There is no setting {key[:80]!r}.", "See `endless config list`."
         )
     return setting
 

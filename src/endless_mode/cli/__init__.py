@@ -8,35 +8,59 @@ import keyword
 import os
 import sys
 from collections.abc import Sequence
+from typing import NoReturn
 
 from endless_mode import __version__
 from endless_mode.cli.output import report
 from endless_mode.errors import EndlessError
 
-#: Command → what it is for. The module of the same name in this package (a keyword gets ``_`` behind it) has
-#: ``arguments`` and ``run``.
-COMMANDS = {
-    "install": "put the hooks into the client's settings",
-    "uninstall": "take the hooks out of the client's settings again",
-    "status": "say whether it is on and what happened at the last compactions",
-    "doctor": "look for what keeps it from working",
-    "worker": "start, stop or look at the background worker",
-    "config": "read and write settings",
-    "bottle": "render a session's bottle",
-    "handoff": "print the handoff a session would get after a compaction",
-    "sessions": "list the sessions that are known",
-    "show": "print what stands behind an observation id",
-    "rebuild": "read the transcripts again; ids stay as they are",
-    "import": "read past sessions into the store",
-    "search": "find what was said and done",
-    "resume": "go on with a session in a fresh context",
-    "forget": "remove sessions or texts for good",
+#: What the commands are about → command → what it is for. The module of a command's name in this package (a keyword
+#: gets ``_`` behind it) has ``arguments`` and ``run``.
+GROUPS = {
+    "looking after it": {
+        "install": "put the hooks into the client's settings",
+        "uninstall": "take the hooks out of the client's settings again",
+        "status": "say whether it is on and what happened at the last compactions",
+        "doctor": "look for what keeps it from working",
+        "worker": "start, stop or look at the background worker",
+        "config": "read and write settings",
+        "rebuild": "read the transcripts again; ids stay as they are",
+    },
+    "one session": {
+        "bottle": "render a session's bottle: what was said, and a line for each thing done",
+        "handoff": "print the handoff a session would get after a compaction",
+        "show": "print what stands behind an id [#ID] of a bottle",
+    },
+    "all sessions": {
+        "sessions": "list the sessions that are known",
+        "search": "find what was said and done",
+        "import": "read past sessions into the store",
+        "resume": "go on with a session in a fresh context",
+        "forget": "remove sessions or texts for good",
+    },
 }
+#: Errors of commands that were called without saying what for.
+WRONG_USAGE = {"no_session_named", "nothing_selected"}
+COMMANDS = {name: about for group in GROUPS.values() for name, about in group.items()}
+
+
+class Parser(argparse.ArgumentParser):
+    """Says what is wrong with the words of a command line in the shape of all our errors; the exit code is 2."""
+
+    as_json = False
+
+    def error(self, message: str) -> NoReturn:
+        """Report wrong usage and exit."""
+        if not Parser.as_json:
+            self.print_usage(sys.stderr)
+        report(EndlessError("usage", f"{message}.", f"See `{self.prog} --help`."), as_json=Parser.as_json)
+        raise SystemExit(2)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; return the exit code: 0 done, 1 failed, 2 wrong usage."""
     parser, words = _parser(), list(sys.argv[1:] if argv is None else argv)
+    Parser.as_json = "--json" in words
     takes_more = _add_command(parser, words)
     words, more = _parted(words) if takes_more else (words, [])
     given = parser.parse_args(words, argparse.Namespace(more=more))
@@ -47,7 +71,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return int(given.run(given))
     except EndlessError as error:
         report(error, as_json=bool(getattr(given, "json", False)))
-        return 1
+        return 2 if error.code in WRONG_USAGE else 1
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
@@ -56,7 +80,17 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="endless", description="Coding sessions that survive compaction.")
+    listed = "\n".join(
+        f"\n{group}:\n" + "\n".join(f"  {name:<10} {about}" for name, about in commands.items())
+        for group, commands in GROUPS.items()
+    )
+    parser = Parser(
+        prog="endless",
+        usage="endless [-h] [--version] COMMAND ...",
+        description="Coding sessions that survive compaction.\n" + listed,
+        epilog="`endless COMMAND --help` says more. Exit codes: 0 done, 1 failed or nothing found, 2 wrong usage.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.add_argument("--version", action="version", version=f"endless {__version__}")
     return parser
 
@@ -70,10 +104,10 @@ def _parted(words: list[str]) -> tuple[list[str], list[str]]:
 def _add_command(parser: argparse.ArgumentParser, words: list[str]) -> bool:
     """Name every command, but import only the one that is called; return whether words behind ``--`` are not ours."""
     takes_more = False
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
+    commands = parser.add_subparsers(prog=parser.prog, dest="command", metavar="COMMAND", help=argparse.SUPPRESS)
     called = next((w for w in words if not w.startswith("-")), None)
     for name, about in COMMANDS.items():
-        command = commands.add_parser(name, help=about, description=about[0].upper() + about[1:] + ".")
+        command = commands.add_parser(name, description=about[0].upper() + about[1:] + ".")
         if name == called:
             module = importlib.import_module(f"endless_mode.cli.{name}{'_' * keyword.iskeyword(name)}")
             module.arguments(command)

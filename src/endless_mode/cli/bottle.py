@@ -13,12 +13,15 @@ from endless_mode.cli.target import Found, best
 from endless_mode.errors import EndlessError
 from endless_mode.tokens import estimate_tokens
 
+#: What ``-o`` is for, here and in ``handoff``.
+PLACE = "write the bottle to FILE (default: for a transcript ./<session>.bottle.md, for an id the home's bottles)"
+
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Add this command's arguments."""
     parser.add_argument("target", metavar="TARGET", help="a .jsonl or .jsonl.gz transcript, or a session id")
     where = parser.add_mutually_exclusive_group()
-    where.add_argument("-o", "--output", metavar="FILE", type=Path, help="write the bottle to FILE")
+    where.add_argument("-o", "--output", metavar="FILE", type=Path, help=PLACE)
     where.add_argument("--stdout", action="store_true", help="print the bottle")
     parser.add_argument("--json", action="store_true", help="print one JSON document about the bottle (with its text under --stdout)")
 
@@ -84,6 +87,9 @@ def put(place: Path, text: Rendered, found: Found, *, asked: bool) -> Document |
         EndlessError: it cannot be written there, or a better one stands where the user ``asked`` for it.
     """
     try:
+        if place.exists() and not (place.is_file() or place.is_dir()):  # a pipe or a device is written to, not replaced
+            place.write_bytes(text.data)
+            return None
         there = better_there(place, found.document.header.mode)
         if there is None or there.header.content_session_id != found.session_id:
             write_atomic(place, text.data)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from endless_mode.bottle.render import render
 from endless_mode.bottle.session import Bottle
-from endless_mode.cli.bottle import output_place, put
+from endless_mode.cli.bottle import PLACE, output_place, put
 from endless_mode.cli.output import emit, say, write_text
 from endless_mode.cli.target import best
 from endless_mode.deliver.handoff import compose, followed, plan_budget
@@ -19,11 +19,17 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     """Add this command's arguments."""
     parser.add_argument("target", metavar="TARGET", help="a .jsonl or .jsonl.gz transcript, or a session id")
     parser.add_argument(
-        "--context-tokens", metavar="N", type=int, help="size of the context at the boundary (default: the transcript's last usage)"
+        "--context-tokens", metavar="N", type=_positive, help="size of the context at the boundary (default: the transcript's last usage)"
     )
     parser.add_argument("--follow", action="store_true", help="append the pages the reading plan names, as the model would read them")
-    parser.add_argument("-o", "--output", metavar="FILE", type=Path, help="write the bottle that the handoff names to FILE")
+    parser.add_argument("-o", "--output", metavar="FILE", type=Path, help=PLACE)
     parser.add_argument("--json", action="store_true", help="print one JSON document")
+
+
+def _positive(word: str) -> int:
+    if not word.isdecimal() or len(word) > 9 or int(word) < 1:
+        raise argparse.ArgumentTypeError(f"{word[:40]!r} is no size of a context in tokens")
+    return int(word)
 
 
 def run(given: argparse.Namespace) -> int:

@@ -26,7 +26,10 @@ def run(given: argparse.Namespace) -> int:
     if given.programs:
         from endless_mode.install.entries import hook_file, our_interpreter
 
-        write_text(f"{our_interpreter()}\n{hook_file()}\n")
+        if given.json:
+            emit({"interpreter": str(our_interpreter()), "hook_file": str(hook_file())})
+        else:
+            write_text(f"{our_interpreter()}\n{hook_file()}\n")
         return 0
     from endless_mode.home import find_home
     from endless_mode.install import look

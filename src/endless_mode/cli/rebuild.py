@@ -7,11 +7,12 @@ import sqlite3
 from functools import partial
 from pathlib import Path
 
+from endless_mode.cli.naming import whole_id
 from endless_mode.cli.output import emit, progress, say
 from endless_mode.errors import EndlessError
 from endless_mode.home import find_home
 from endless_mode.ingest import ingest_file
-from endless_mode.store import Store
+from endless_mode.store import Store, StoreBusy
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -27,8 +28,9 @@ def run(given: argparse.Namespace) -> int:
         raise EndlessError("no_store", "There is no database yet.", "It comes with the first session that runs with the hooks.")
     done: list[str] = []
     gone: list[str] = []
-    with Store.open(home.database) as store:
-        for session_id, path in store.read(lambda db: _transcripts(db, given.session)):
+    only = whole_id(home, given.session)
+    with _writing(home.database) as store:
+        for session_id, path in store.read(lambda db: _transcripts(db, only)):
             if not Path(path).exists():
                 gone.append(session_id)
                 continue
@@ -42,6 +44,14 @@ def run(given: argparse.Namespace) -> int:
     else:
         say(f"{len(done)} sessions read again, {len(gone)} left as they are because their transcript is gone")
     return 0
+
+
+def _writing(database: Path) -> Store:
+    try:
+        return Store.open(database)
+    except StoreBusy as error:
+        hint = "The worker writes it while it runs: `endless worker stop`, then run the command again."
+        raise StoreBusy(error.code, error.message, hint) from error
 
 
 def forget_cursor(db: sqlite3.Connection, session_id: str) -> None:

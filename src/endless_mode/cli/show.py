@@ -22,6 +22,8 @@ from endless_mode.tail import FileSource
 
 #: Characters of a tool's output that are printed without ``--full``.
 SHOWN = 8_000
+#: Digits of an id; a longer one fits no row.
+LONGEST = 18
 
 _QUERY = """
 SELECT o.id, o.type, o.title, o.narrative, o.prompt_number, o.first_at, o.last_at, o.source, s.content_session_id, e.name,
@@ -77,10 +79,18 @@ def parse_ids(word: str) -> list[int]:
         first, _, last = part.replace("–", "-").partition("-")
         if not first.strip("# ").isdecimal() or (last and not last.strip("# ").isdecimal()):
             raise EndlessError("bad_id", f"{word!r} is no observation id.", "Ids look like 12, #12 or 12-17.")
-        low = int(first.strip("# "))
-        high = int(last.strip("# ")) if last else low
+        low, high = _number(first), _number(last or first)
+        if high < low:
+            raise EndlessError("bad_id", f"{word!r} ends before it begins.", "Ids look like 12, #12 or 12-17.")
         numbers += range(low, min(high, low + 99) + 1)
     return numbers
+
+
+def _number(digits: str) -> int:
+    plain = digits.strip("# ")
+    if len(plain) > LONGEST:
+        raise EndlessError("no_such_observation", f"There is no observation {plain[:40]}.", "Ids stand in the bottle as [#12].")
+    return int(plain)
 
 
 def _one(db: sqlite3.Connection, number: int, made: Loaded | None) -> dict[str, Any]:

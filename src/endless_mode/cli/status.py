@@ -140,7 +140,7 @@ def _row(one: SessionReport, number: int, boundary: BoundaryReport) -> tuple[str
         when(boundary.at),
         "yes" if boundary.sealed_at is not None else "no",
         when(boundary.delivered_at)[11:] if boundary.delivered_at else "no",
-        boundary.delivered_by or "—",
+        boundary.delivered_by.split(" ")[0] or "—",
         read,
         str(boundary.gap),
         f"{boundary.reread} of {boundary.tools}",

@@ -66,7 +66,9 @@ def run(given: argparse.Namespace) -> int:
         say(f"Hooks of ours are still in {path}.")
     if stopped:
         say("The worker was asked to stop. Sessions that run now may call the old hooks until they end.")
-    if purged:
+    if given.purge and given.dry_run and home.root.exists():
+        say(f"{home.root} would be deleted.")
+    elif purged:
         say(f"{home.root} was deleted.")
     elif not given.dry_run and home.root.exists():
         say(f"Bottles and database stay in {home.root}; `endless uninstall --purge` deletes them.")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sqlite3
 import zlib
 from collections.abc import Callable, Iterator
-from errno import ENOENT
+from errno import EISDIR, ENOENT
 from itertools import chain
 from os import strerror
 from pathlib import Path
@@ -89,7 +89,7 @@ def ingest_file(
         if "\0" in str(path):
             raise FileNotFoundError(ENOENT, strerror(ENOENT))
         if path.is_dir():
-            raise IsADirectoryError(path)
+            raise IsADirectoryError(EISDIR, strerror(EISDIR))
         size = source.size()
         if size == 0:
             raise Unreadable("empty_transcript", f"{path.name} is empty.", "The client writes the first line with the first prompt.")
