@@ -88,6 +88,7 @@ def test_an_unknown_session_is_refused_and_leaves_nothing(served: Served) -> Non
     assert caught.value.code == "no_such_session"
     store = served.service.keeper.desk.store
     assert store.read(lambda db: db.execute("SELECT count(*) FROM deliveries").fetchone()[0]) == 0
+    assert store.read(lambda db: db.execute("SELECT content_session_id FROM sessions").fetchall()) == []
 
 
 def test_the_next_bottle_holds_both_and_its_handoff_names_the_predecessor(served: Served) -> None:

@@ -54,14 +54,22 @@ def take_up(desk: Desk, session_id: str, config_dir: Path | None) -> Resumed:
         BadRequest: nothing is known of the session.
         Forgotten: the user had it forgotten.
     """
-    at = desk.tail(session_id, _transcript(desk.store, session_id, config_dir))
+    path = _transcript(desk.store, session_id, config_dir)
+    if path is None:  # a name nobody knows leaves no row behind
+        _best(desk, session_id)
+    at = desk.tail(session_id, path)
+    made = _best(desk, session_id)
+    bottle = desk.render(at)
+    return _waits(desk.store, at, bottle, made)
+
+
+def _best(desk: Desk, session_id: str) -> Document:
     best = best_document(desk.home, desk.store, session_id, enriched=desk.settings.enrich)
     if best.document is None:
         raise BadRequest(
             "no_such_session", f"Nothing is known of session {session_id}: {best.why}.", "See `endless sessions`.", 404
         )
-    bottle = desk.render(at)
-    return _waits(desk.store, at, bottle, best.document)
+    return best.document
 
 
 def claim(desk: Desk, session_id: str, event: str) -> str:
