@@ -110,7 +110,7 @@ def _line(event: Event, *, calls: bool) -> str:
 def _ours(cut: Cut, client: str, wanted: Callable[[str], bool]) -> dict[str, str]:
     """The product's arms. In chained sessions only two budgets, because the files are long."""
     budgets = (PAGE_BUDGETS[2], PAGE_BUDGETS[3], PAGE_BUDGETS[-1]) if cut.chained else PAGE_BUDGETS
-    recent = {f"client + last {b // 1000}k tokens of bottle": b for b in budgets}
+    recent = {f"client + last {b // 1000}k tokens of conversation": b for b in budgets}
     planned = {f"client + handoff + pages {b // 1000}k": b for b in budgets}
     arms: dict[str, str] = {}
     with tempfile.TemporaryDirectory() as folder:
@@ -120,7 +120,8 @@ def _ours(cut: Cut, client: str, wanted: Callable[[str], bool]) -> dict[str, str
             if any(map(wanted, ("bottle", "client + bottle", *recent))):
                 whole = product.bottle(path)
                 arms |= {"bottle": whole, "client + bottle": f"{client}\n{whole}"}
-                arms |= {name: f"{client}\n{tail(whole, budget)}" for name, budget in recent.items()}
+                talk = conversation_of(whole)
+                arms |= {name: f"{client}\n{tail(talk, budget)}" for name, budget in recent.items()}
         with contextlib.suppress(NotImplementedError):
             if not any(map(wanted, ("handoff", "client + handoff", *planned))):
                 return arms
@@ -130,6 +131,13 @@ def _ours(cut: Cut, client: str, wanted: Callable[[str], bool]) -> dict[str, str
                 arms.setdefault("client + handoff", f"{client}\n{text}")
                 arms[name] = f"{client}\n{text}\n{pages}"
     return arms
+
+
+def conversation_of(bottle: str) -> str:
+    """The bottle up to its closing part: what plain recency has to choose from."""
+    return bottle.rpartition("\n## Where things stand\n")[0].rpartition("\n## Index\n")[0] or bottle.rpartition(
+        "\n## Where things stand\n"
+    )[0]
 
 
 def tail(text: str, budget: int) -> str:
