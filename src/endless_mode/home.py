@@ -47,8 +47,9 @@ class Home:
         """
         directories = (self.root, self.bottles, self.archive, self.run, self.spool, self.logs)
         try:
+            self.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
             for directory in directories:
-                directory.mkdir(mode=0o700, parents=directory == self.root, exist_ok=True)
+                directory.mkdir(mode=0o700, exist_ok=True)
                 if stat.S_IMODE(directory.stat().st_mode) & 0o077:
                     directory.chmod(0o700)
             if not self.socket.is_relative_to(self.root):

@@ -97,6 +97,24 @@ def trusted(path: bytes, home: bytes) -> bool:
     return info.st_uid == posix.getuid() and info.st_mode & 0o170077 == 0o040000
 
 
+def is_ours(sock: "_socket.socket", home: bytes) -> bool:
+    """Whether the process at the other end is run by this user, or by the home's owner.
+
+    A home that was opened to others may hold anybody's socket.
+    """
+    try:
+        if hasattr(_socket, "SO_PEERCRED"):
+            peer = sock.getsockopt(_socket.SOL_SOCKET, _socket.SO_PEERCRED, 12)
+        elif hasattr(_socket, "LOCAL_PEERCRED"):
+            peer = sock.getsockopt(0, _socket.LOCAL_PEERCRED, 76)
+        else:
+            return True
+        user = int.from_bytes(peer[4:8], sys.byteorder)
+        return user == posix.geteuid() or user == posix.stat(home).st_uid
+    except OSError:
+        return False
+
+
 def quoted(value: bytes) -> bytes:
     """Return a header value: everything but plain printable ASCII percent-encoded."""
     return b"".join([bytes((b,)) if 32 < b < 127 and b != 37 else b"%%%02X" % b for b in value])
@@ -129,6 +147,8 @@ def ask(home: bytes, path: bytes, message: bytes) -> tuple[int, bytes] | None:
     sock = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
     try:
         sock.connect(path)
+        if not is_ours(sock, home):
+            return None
         try:  # noqa: SIM105
             sock.sendall(message)
         except OSError:

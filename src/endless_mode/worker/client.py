@@ -26,14 +26,17 @@ T = TypeVar("T")
 
 
 class _Connection(http.client.HTTPConnection):
-    def __init__(self, path: bytes, timeout: float) -> None:
+    def __init__(self, path: bytes, home: bytes, timeout: float) -> None:
         super().__init__("endless", timeout=timeout)
         self._path = path
+        self._home = home
 
     def connect(self) -> None:
         self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self.sock.settimeout(self.timeout)
         self.sock.connect(self._path)
+        if not hook.is_ours(self.sock, self._home):
+            raise ConnectionRefusedError
 
 
 class WorkerClient:
@@ -88,9 +91,10 @@ class WorkerClient:
     ) -> bytes:
         """Return the body of a successful answer; raise the answer's own error, or :class:`WorkerError`."""
         socket_path = os.fsencode(self.home.socket)
-        if not hook.trusted(socket_path, os.fsencode(self.home.root)):
+        root = os.fsencode(self.home.root)
+        if not hook.trusted(socket_path, root):
             raise _no_worker()
-        connection = _Connection(socket_path, self.timeout)
+        connection = _Connection(socket_path, root, self.timeout)
         try:
             connection.request(method, path, body, {"Connection": "close", **(headers or {})})
             answer = connection.getresponse()
