@@ -30,9 +30,13 @@ class Stage:
         self.project.mkdir()
         folder = root / "config" / "projects" / "-demo"
         folder.mkdir(parents=True)
-        self.session = "d3a0ca11-0000-4000-8000-00000000demo".replace("demo", "0001")
+        self.session = "d3a0ca11-0000-4000-8000-000000000001"
         self.transcript = folder / f"{self.session}.jsonl"
-        self.environment = {**os.environ, "CLAUDE_CONFIG_DIR": str(root / "config"), "CLAUDE_MEM_DATA_DIR": str(self.data)}
+        self.environment = {
+            **os.environ,
+            "CLAUDE_CONFIG_DIR": str(root / "config"),
+            "CLAUDE_MEM_DATA_DIR": str(self.data),
+        }
         self.command = [sys.executable, "-I", "-S", str(HOOK), "claude-code"]
         self.times: list[float] = []
 
@@ -67,9 +71,22 @@ class Stage:
     def endless(self, *words: str) -> str:
         """Run the command line in this home."""
         done = subprocess.run(
-            [sys.executable, "-m", "endless_mode", *words], capture_output=True, env=self.environment, timeout=60, check=False
+            [sys.executable, "-m", "endless_mode", *words],
+            capture_output=True,
+            env=self.environment,
+            timeout=60,
+            check=False,
         )
         return done.stdout.decode() or done.stderr.decode()
+
+
+INTRODUCTION = """When a coding session's context is full, the client replaces the conversation by a summary, and
+the model forgets what it ran, what was decided and where it was. Endless Mode keeps a record beside the session,
+the bottle, and hands it to the model right after. Here a real session is replayed up to its compaction, with the
+real hooks and a real worker, in a temporary home. No model is called, and nothing leaves the machine."""
+
+CLOSING = """With your own sessions: `uv tool install .` (or `pipx install .`), then `endless install`.
+Any transcript as a bottle: `.venv/bin/endless bottle demo/session.jsonl.gz --stdout`."""
 
 
 def main() -> int:
@@ -88,6 +105,7 @@ def main() -> int:
 
 
 def _play(stage: Stage, lines: list[bytes], entries: list[dict[str, object]], cut: int) -> None:
+    print(f"\n{INTRODUCTION}")
     title("1. A session runs; hooks start a worker, which follows the transcript")
     stage.hook("SessionStart", source="startup")
     done = 0
@@ -107,9 +125,12 @@ def _play(stage: Stage, lines: list[bytes], entries: list[dict[str, object]], cu
     stage.grow(lines[cut : cut + 2])
     later = stage.hook("UserPromptSubmit", prompt="go on")
     print(f"   PreCompact printed {len(sealed)} characters (must be 0), {seal_ms:.0f} ms")
-    print(f"   SessionStart printed {len(handoff)} characters; a second one {len(again)}, the next prompt {len(later)} (must be 0)")
+    print(
+        f"   SessionStart printed {len(handoff)} characters;"
+        f" a second one {len(again)}, the next prompt {len(later)} (must be 0)"
+    )
 
-    title("3. What the model is handed")
+    title("3. What the model is handed: the handoff")
     print(handoff)
 
     bottle = stage.data / "endless" / "bottles" / f"{stage.session}.md"
@@ -125,16 +146,23 @@ def _play(stage: Stage, lines: list[bytes], entries: list[dict[str, object]], cu
     closing = text.splitlines()
     _show(closing[closing.index("## Where things stand") :])
 
-    title("6. One line expanded")
+    title("6. One line of the bottle expanded: `endless show ID`")
     print("\n".join(stage.endless("show", _some_id(text)).splitlines()[:SHOWN]))
 
     title("7. The numbers")
     about = json.loads(stage.endless("bottle", str(stage.transcript), "--json", "-o", str(stage.root / "again.md")))
     size = sum(map(len, lines[: cut + 2]))
-    print(f"   transcript {size / 1e6:.2f} MB, {cut + 2} lines → bottle {about['bytes'] / 1e3:.0f} KB, ≈{about['tokens']:,} tokens")
-    print(f"   {about['user_messages']} user and {about['assistant_messages']} assistant messages, verbatim; mode {about['mode']}")
+    print(
+        f"   transcript {size / 1e6:.2f} MB, {cut + 2} lines"
+        f" → bottle {about['bytes'] / 1e3:.0f} KB, ≈{about['tokens']:,} tokens"
+    )
+    print(
+        f"   {about['user_messages']} user and {about['assistant_messages']} assistant messages, verbatim;"
+        f" mode {about['mode']}"
+    )
     print(f"   handoff {len(handoff):,} characters of at most 9,000")
     print(f"   hooks: median {sorted(stage.times)[len(stage.times) // 2] * 1000:.0f} ms, none on tool calls")
+    print(f"\n{CLOSING}")
 
 
 def title(text: str) -> None:
@@ -145,7 +173,12 @@ def title(text: str) -> None:
 def _is_prompt(entry: dict[str, object]) -> bool:
     message = entry.get("message")
     content = message.get("content") if isinstance(message, dict) else None
-    return entry.get("type") == "user" and not entry.get("isMeta") and isinstance(content, str) and not content.startswith("<")
+    return (
+        entry.get("type") == "user"
+        and not entry.get("isMeta")
+        and isinstance(content, str)
+        and not content.startswith("<")
+    )
 
 
 def _page(text: str, call: str) -> list[str]:
@@ -155,7 +188,9 @@ def _page(text: str, call: str) -> list[str]:
 
 
 def _some_id(text: str) -> str:
-    return next(line[4:].split("]")[0].split("–")[0] for line in text.splitlines() if line.startswith("- [#") and "Ran" in line)
+    return next(
+        line[4:].split("]")[0].split("–")[0] for line in text.splitlines() if line.startswith("- [#") and "Ran" in line
+    )
 
 
 def _show(lines: list[str]) -> None:
