@@ -20,7 +20,9 @@ from bench import product
 from bench.shares import objects
 from bench.tokens import estimate_tokens
 
-DEFAULT = Path(__file__).parents[2] / "shared" / "transcripts"
+ROOT = Path(__file__).resolve().parents[1]
+MANY = ROOT.parent / "shared" / "transcripts"
+DEFAULT = MANY if MANY.is_dir() else ROOT / "tests" / "fixtures" / "transcripts" / "public"
 
 
 def visible_texts(path: Path) -> Iterator[str]:

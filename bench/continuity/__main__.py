@@ -13,7 +13,8 @@ from bench.continuity import measure, report
 from bench.continuity.reader import Session
 
 ROOT = Path(__file__).resolve().parents[2]
-TRANSCRIPTS = ROOT.parent / "shared" / "transcripts"
+MANY = ROOT.parent / "shared" / "transcripts"
+TRANSCRIPTS = MANY if MANY.is_dir() else ROOT / "demo"  # the demo's session has one compaction
 
 
 def arguments(argv: list[str] | None = None) -> argparse.Namespace:
@@ -24,7 +25,7 @@ def arguments(argv: list[str] | None = None) -> argparse.Namespace:
         type=Path,
         default=TRANSCRIPTS,
         metavar="DIR",
-        help="folder of .jsonl or .jsonl.gz files",
+        help="folder of .jsonl or .jsonl.gz files (default: the demo's session)",
     )
     parser.add_argument(
         "--chained", type=int, default=4, metavar="N", help="long sessions to build from them (default 4)"
