@@ -90,7 +90,7 @@ def claim(desk: Desk, session_id: str, event: str) -> str:
         task = task_in(parse(bottle.rendered.text))
     made = compose(bottle, state, task, plan_budget(widest, desk.settings.plan_tokens), marker)
     tokens = sum(page.tokens for page in made.plan)
-    noted = (bottle.mode if bottle else "", len(made.text), tokens, delivery)
+    noted = (bottle.mode if bottle else "state", len(made.text), tokens, delivery)
     store.write(
         lambda db: db.execute("UPDATE deliveries SET mode = ?, units = ?, plan_tokens = ? WHERE id = ?", noted).rowcount
     )

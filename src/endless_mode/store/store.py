@@ -16,6 +16,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -120,6 +121,7 @@ class Store:
         self._closed = True
         self._work.put(None)
         self._thread.join()
+        self._refuse_the_rest()
         for reader in self._readers:
             reader.close()
         try:
@@ -137,6 +139,14 @@ class Store:
 
     def __exit__(self, *exc: object) -> None:
         self.close()
+
+    def _refuse_the_rest(self) -> None:
+        """Answer what was put in line behind the end."""
+        with suppress(queue.Empty):
+            while True:
+                work = self._work.get_nowait()
+                if work is not None:
+                    work[1].set_exception(StoreError("store_closed", "The store is closed."))
 
     def _reader(self) -> sqlite3.Connection:
         db: sqlite3.Connection | None = getattr(self._local, "db", None)
@@ -178,16 +188,15 @@ class Store:
                 try:
                     value = fn(db)
                 except BaseException as error:
+                    future.set_exception(error)
                     db.execute("ROLLBACK TO work")
                     db.execute("RELEASE work")
-                    future.set_exception(error)
                 else:
                     db.execute("RELEASE work")
                     done.append((future, value))
             db.execute("COMMIT")
         except BaseException as error:
-            if db.in_transaction:
-                db.execute("ROLLBACK")
+            _roll_back(db)
             for _, future, _ in batch:
                 if not future.done():
                     future.set_exception(error)
@@ -201,9 +210,15 @@ def _run_alone(db: sqlite3.Connection, work: Work) -> None:
     try:
         future.set_result(fn(db))
     except BaseException as error:
+        _roll_back(db)
+        future.set_exception(error)
+
+
+def _roll_back(db: sqlite3.Connection) -> None:
+    """Undo what is open. A disk that fails at this too must not end the writer: its callers would wait for ever."""
+    with suppress(sqlite3.Error):
         if db.in_transaction:
             db.execute("ROLLBACK")
-        future.set_exception(error)
 
 
 def open_reader(path: Path) -> sqlite3.Connection:
