@@ -252,7 +252,18 @@ def _plan(told: Standing) -> list[str]:
         return []
     steps = [line.strip() for line in plan.text.split("\n") if line.lstrip().startswith("#")]
     heads = flatten(" / ".join(s.lstrip("# ") for s in steps)) or plan.text
-    return [f"Plan in force ({_clock(plan.at)}; whole in the bottle): {_cut(_quote(heads, _PLAN), _PLAN)}"]
+    return [f"Plan {_plan_state(told, plan)} ({_clock(plan.at)}; whole in the bottle): {_cut(_quote(heads, _PLAN), _PLAN)}"]
+
+
+def _plan_state(told: Standing, plan: Said) -> str:
+    """What became of a plan: the user's own is in force, another one when the user approved it."""
+    if plan.role == "user":
+        return "in force"
+    offered = next((s for s in told.events if s.digest.kind == "plan" and s.digest.target != "plan mode"), None)
+    if offered is None or offered.event.offset < plan.offset:
+        return "drafted, not approved yet"
+    states = {"ok": "in force", "denied": "refused by the user"}
+    return states.get(offered.event.status, "offered, not approved yet")
 
 
 def _decisions(told: Standing) -> list[str]:
@@ -284,10 +295,16 @@ def _todos(told: Standing) -> list[str]:
 
 def _work(told: Standing) -> list[str]:
     lines = [f"- ⏳ {flatten(_brief(s))}" for s in told.pending[:5]]
-    lines += [f"- running in the background, {s.digest.task_id}: {_cut(flatten(_brief(s)), 120)}" for s in told.running[:4]]
-    lines += [f"- {_cut(flatten(_brief(s)), 160)} → {_cut(flatten(s.digest.outcome or s.digest.error or s.event.status), 140)}" for s in told.checks[:3]]
+    lines += [f"- running in the background, {flatten(s.digest.task_id)}: {_cut(flatten(_brief(s)), 120)}" for s in told.running[:4]]
+    lines += [f"- {_cut(flatten(_brief(s)), 160)}{_stale(told, s)} → {_cut(flatten(s.digest.outcome or s.digest.error or s.event.status), 140)}" for s in told.checks[:3]]
     lines += [f"- failed: {_cut(flatten(_brief(s)), 160)} → {_cut(flatten(s.digest.error or s.digest.outcome), 140)}" for s in told.failing[:3]]
     return ["Work in hand:", *_within(lines, _CHECKS)] if lines else []
+
+
+def _stale(told: Standing, check: Seen) -> str:
+    """Said of a check that ran before the newest change of a file."""
+    changed = next((s.age for s in told.events if s.digest.kind in ("edit", "write") and s.event.status == "ok"), check.age)
+    return " (before the last edits)" if changed < check.age else ""
 
 
 def _brief(seen: Seen) -> str:

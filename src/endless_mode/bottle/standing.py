@@ -7,6 +7,7 @@ from itertools import islice
 
 from msgspec import Struct, field
 
+from endless_mode.bottle.escape import flatten
 from endless_mode.bottle.view import Done, Said, SessionRow, digests
 from endless_mode.model import Digest, Todo
 
@@ -15,6 +16,9 @@ EVENTS_SEEN = 800
 MESSAGES_SEEN = 400
 #: How many of the newest pieces of code and names of a file are kept; older ones are never shown.
 HUNKS_KEPT, SYMBOLS_KEPT = 4, 48
+
+#: How a look at a background task says that it is over.
+_OVER = ("completed", "failed", "killed", "stopped")
 
 _ASKING = frozenset({"prompt", "queued", "command", "plan"})
 
@@ -60,6 +64,8 @@ def standing(db: sqlite3.Connection, session: SessionRow) -> Standing:
     todos: dict[str, Todo] = {}
     whole_seen = False
     commands: set[str] = set()
+    over: set[str] = set()
+    went_on = _went_on(told.messages)
     for age, (event, digest) in enumerate(digests(db, session)):
         by_agent = bool(event.kind)
         seen = Seen(age, event, digest)
@@ -70,9 +76,11 @@ def standing(db: sqlite3.Connection, session: SessionRow) -> Standing:
             for todo in digest.todos:
                 _merge(todos, todo)
             whole_seen = digest.todos_whole
-        if event.status == "background" and digest.task_id:
+        if digest.outcome.startswith(_OVER):
+            over |= {digest.task_id, digest.target}
+        if event.status == "background" and digest.task_id and digest.task_id not in over:
             told.running.append(seen)
-        if event.state in ("pending", "claimed") or event.status == "open":
+        if event.state in ("pending", "claimed") or (event.status == "open" and (by_agent or event.offset > went_on)):
             told.pending.append(seen)
         if digest.kind == "shell" and digest.command and event.status in ("ok", "failed"):
             _command(told, seen, commands)
@@ -100,6 +108,11 @@ def _messages(db: sqlite3.Connection, session: SessionRow) -> list[Said]:
     return kept
 
 
+def _went_on(messages: list[Said]) -> int:
+    """Where the session last spoke: a call before it that has no result will never have one."""
+    return next((s.offset for s in messages if s.kind in ("text", "prompt", "command")), -1)
+
+
 def asks(said: Said) -> bool:
     """Whether the message asks for something to be done."""
     return said.role == "user" and said.kind in _ASKING
@@ -124,7 +137,7 @@ def _file(files: dict[str, FileState], seen: Seen, cwd: str, by_agent: bool) -> 
     digest = seen.digest
     if digest.kind not in ("read", "edit", "write") or not digest.target or digest.status not in ("ok", "open"):
         return
-    path = relative(digest.target, cwd)
+    path = flatten(relative(digest.target, cwd))
     state = files.get(path)
     if state is None:
         state = files[path] = FileState(path, age=seen.age)
