@@ -58,7 +58,8 @@ def test_a_task_whose_end_was_read_is_not_running(t: Transcript, over: bool) -> 
     block = {"tool_use_id": use, "type": "tool_result", "content": "Async agent launched. agentId: a1b2"}
     t.chained("user", message={"role": "user", "content": [block]}, toolUseResult=launched)
     status, got = ("completed", "success") if over else ("running", "timeout")
-    text = f"<retrieval_status>{got}</retrieval_status>\n\n<task_id>a1b2</task_id>\n\n<task_type>local_agent</task_type>\n\n<status>{status}</status>"
+    parts = {"retrieval_status": got, "task_id": "a1b2", "task_type": "local_agent", "status": status}
+    text = "\n\n".join(f"<{name}>{value}</{name}>" for name, value in parts.items())
     t.result(t.call("TaskOutput", task_id="a1b2", block=True), text)
     assert ("running in the background, a1b2" in state(t)) is not over
 
