@@ -98,7 +98,7 @@ def trusted(path: bytes, home: bytes) -> bool:
 
 
 def is_ours(sock: "_socket.socket", home: bytes) -> bool:
-    """Whether the process at the other end is run by this user, or by the home's owner.
+    """Whether the process at the other end is run by this user; root, in a home of another user, takes its owner's.
 
     A home that was opened to others may hold anybody's socket.
     """
@@ -110,7 +110,8 @@ def is_ours(sock: "_socket.socket", home: bytes) -> bool:
         else:
             return True
         user = int.from_bytes(peer[4:8], sys.byteorder)
-        return user == posix.geteuid() or user == posix.stat(home).st_uid
+        me = posix.geteuid()
+        return user == me or (me == 0 and user == posix.stat(home).st_uid)
     except OSError:
         return False
 
