@@ -10,6 +10,9 @@ _OTHERS_TO_SPACE = bytes(
     code if chr(code).isascii() and (chr(code).isalnum() or chr(code) in "_~./@+-") else 0x20 for code in range(256)
 )
 _STRUCTURE = re.compile(r"[_./\d]|[a-z][A-Z]")
+#: Figures alone are specific as a whole number of three digits or more, or as a version or address of three parts.
+_FIGURES = re.compile(r"[\d.,:/~@+-]+")
+_TELLING_FIGURES = re.compile(r"\d{3,}|v?\d+(?:\.\d+){2,3}|\d{4}-\d\d-\d\d")
 _PLAIN = re.compile(r"[A-Za-z-]+[./]?|\d{1,2}|\d\d0|[\d.]{1,3}")
 #: Texts are looked at up to this length, from both ends.
 _WINDOW = 4000
@@ -53,6 +56,8 @@ def _token(chunk: str) -> str:
     if not chunk.startswith("http"):
         chunk = chunk.lstrip("+-@").rstrip(".+-@/")
         if _PLAIN.fullmatch(chunk) or (len(chunk) < 5 and not chunk.isdigit()):
+            return ""
+        if _FIGURES.fullmatch(chunk) and not _TELLING_FIGURES.fullmatch(chunk):
             return ""
     return chunk
 
