@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import compileall
 import contextlib
+import fcntl
 import os
 import shutil
 import time
@@ -15,7 +16,6 @@ from endless_mode import __version__
 from endless_mode.deliver.desk import installed_at
 from endless_mode.errors import EndlessError, WorkerError
 from endless_mode.home import Home
-from endless_mode.hook.slow import listens
 from endless_mode.install import file, record
 from endless_mode.install.entries import InstallError, hook_entries, hook_file, our_interpreter, rules
 from endless_mode.install.merge import EMPTY, Trace, install, uninstall
@@ -99,15 +99,20 @@ def uninstall_from(home: Home, place: Path, *, dry_run: bool = False) -> Outcome
 
 
 def stop_worker(home: Home, seconds: float = 40.0) -> bool:
-    """Ask the worker to end and wait for it; return whether there was one."""
-    client = WorkerClient(home)
-    try:
-        client.stop()
-    except WorkerError:
-        return False
-    until = time.monotonic() + seconds
-    while listens(os.fsencode(home.socket)) and time.monotonic() < until:
-        time.sleep(0.02)
+    """Ask the worker to end and wait until it has, with what it still had to write; return whether there was one."""
+    with contextlib.ExitStack() as stack:
+        try:
+            lock = stack.enter_context(home.lock.open("rb"))
+            WorkerClient(home).stop()
+        except (OSError, WorkerError):
+            return False
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                time.sleep(0.02)
     return True
 
 
