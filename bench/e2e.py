@@ -58,6 +58,7 @@ def tool_calls(side: Side, calls: int) -> None:
         raise SystemExit(f"{side.name}: {result.stderr or result.stdout[-500:]}")
     gaps = [1000 * (later - earlier) for earlier, later in itertools.pairwise(seen)]
     side.times["tool call"].append(statistics.median(gaps))
+    side.times["tool call, p10"].append(statistics.quantiles(gaps, n=10)[0])
     side.times["tool call, mean"].append(statistics.fmean(gaps))
     side.times["tool call, p95"].append(statistics.quantiles(gaps, n=20)[-1])
     side.times["session start + first prompt"].append(1000 * (seen[0] - started))

@@ -189,6 +189,8 @@ class Surviving:
         assert self.failures() == []
         errors = [entry for entry in self.log() if entry["level"] == "error" and entry["name"] not in self.complaints]
         assert errors == []
+        for request in self.api.summariser[:1]:
+            assert request.count(HANDOFF_HEADER) == 0
         for request in self.api.summariser:
             asked = request.last_user_text.partition(SUMMARISER_MARK)[2]
             assert asked and "endless" not in asked.lower().replace(str(self.home.root).lower(), ""), asked[-2000:]

@@ -8,7 +8,7 @@ import pytest
 
 from .answers import Answer, bash, call, say
 from .client import Client
-from .home import Home
+from .home import Home, wait_until
 from .messages_api import MessagesApi
 from .plan import handoffs_in
 from .recorded import Request
@@ -55,6 +55,8 @@ def test_a_small_window_compacts_no_more_often_than_without_us(
             without.close()
         with surviving(client, api, endless_bin) as us:
             long_talk(us.client, api, turns, plan)
+            (transcript,) = us.home.transcripts()
+            wait_until(lambda: len(us.bottle(transcript.stem)) > 20 * SIZE, what="a large bottle")
         assert len(other.summariser) >= 2
         assert len(api.summariser) <= len(other.summariser)
     assert len(plan.issued) >= len(api.summariser)

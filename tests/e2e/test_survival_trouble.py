@@ -197,6 +197,22 @@ def _survives(client: Client, api: MessagesApi, endless_bin: Path, home: Home) -
         home.close()
 
 
+def test_uninstalled_in_the_middle_of_a_session(us: Surviving, api: MessagesApi) -> None:
+    """A client may keep the hooks until it ends (2.1.197 does so near a write of its own); they disturb nothing."""
+    with us.client.stream() as stream:
+        api.script([call(bash("echo one")), say("Seventeen herons.")])
+        stream.ask("Count the herons")
+        done = us.home.command([us.endless, "uninstall", "--purge"])
+        assert done.returncode == 0, done.stderr
+        assert not us.root.exists()
+        api.script([call(bash("echo two")).full(), say("Two storks."), say("Good bye.")])
+        assert stream.ask("Count the storks")["result"] == "Two storks."
+        stream.ask("Thank you")
+        stream.finish()
+    assert len(api.summariser) == 1
+    assert len(handoffs_in(api.main[-1])) <= 1
+
+
 def test_the_checks_see_a_hook_that_fails(client: Client, api: MessagesApi, endless_bin: Path) -> None:
     """The laboratory proves itself: what every test here relies on cannot pass by accident."""
     with surviving(client, api, endless_bin) as us:
