@@ -60,7 +60,11 @@ def reading_plan(text: str, budget: int) -> list[Page]:
     closing = _line_of(lines, CLOSING)
     index = _line_of(lines, INDEX)
     talk = (index if 0 < index < closing else closing) - 1
-    start = next((n for n in range(closing, len(lines)) if lines[n].startswith("### Working set, part 1")), len(lines)) + 1
+    while talk > 0 and not lines[talk - 1].strip():
+        talk -= 1
+    start = (
+        next((n for n in range(closing, len(lines)) if lines[n].startswith("### Working set, part 1")), len(lines)) + 1
+    )
     plan = _from_top(lines, start, int(budget * WORKING_SET_SHARE))
     left = budget - sum(p.tokens for p in plan)
     return plan + tail_pages("\n".join(lines[:talk]) + "\n", left, MAX_TOKENS)
@@ -88,9 +92,7 @@ def _from_top(lines: list[str], start: int, budget: int) -> list[Page]:
     return found
 
 
-def compose(
-    bottle: Bottle | None, state: str, task: str, budget: int, marker: str, *, stale: bool = False
-) -> Handoff:
+def compose(bottle: Bottle | None, state: str, task: str, budget: int, marker: str, *, stale: bool = False) -> Handoff:
     """The handoff for a bottle on disk, or (``None``) for a session whose bottle could not be written.
 
     ``task`` is the current task in one line; ``budget`` the plan's tokens, 0 for a handoff that asks for no Read;
@@ -170,7 +172,12 @@ def _call(path: str, page: Page) -> str:
 
 def _opening(path: str, calls: list[str]) -> list[str]:
     if not calls:
-        return ["This session goes on. Its whole record is this file; read it where you need more than stands below:", "", f"    {path}", ""]
+        return [
+            "This session goes on. Its whole record is this file; read it where you need more than stands below:",
+            "",
+            f"    {path}",
+            "",
+        ]
     return [
         "Before doing anything else, Read this file and continue the session from where it ends:",
         "",

@@ -11,7 +11,9 @@ from endless_mode.clients.claude_code import wording
 from endless_mode.model import Status, ToolEvent
 from endless_mode.privacy import clean, clean_value, is_clean
 
-_OWN_COMMAND = re.compile(r"\s*(?:\S*/)?endless\s+(?:show|search|bottle|handoff|status|resume|sessions)\b[^\n;&|]*\s*\Z")
+_OWN_COMMAND = re.compile(
+    r"\s*(?:\S*/)?endless\s+(?:show|search|bottle|handoff|status|resume|sessions)\b[^\n;&|<>`$]*\s*\Z"
+)
 _OWN_FILE = re.compile(r"/endless/bottles/(?:archive/)?[A-Za-z0-9._-]+\.md\Z")
 
 
@@ -120,7 +122,9 @@ def clean_call(event: ToolEvent) -> ToolEvent:
     if is_clean(event.input, event.cwd, event.name):
         return event
     cleaned, name = clean_value(event.input), clean(event.name)
-    return msgspec.structs.replace(event, input=cleaned if isinstance(cleaned, dict) else {}, cwd=clean(event.cwd), name=name)
+    return msgspec.structs.replace(
+        event, input=cleaned if isinstance(cleaned, dict) else {}, cwd=clean(event.cwd), name=name
+    )
 
 
 def clean_result(event: ToolEvent) -> ToolEvent:

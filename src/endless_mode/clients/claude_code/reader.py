@@ -7,6 +7,7 @@ branches (``branches.py``).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -46,7 +47,12 @@ from endless_mode.privacy import clean, is_wholly_private
 
 #: First line of every handoff; also that of another program's, so the marker below decides.
 HANDOFF_HEAD = "# [claude-mem] Endless Mode"
-HANDOFF_MARK = "Endless Mode handoff "
+#: A handoff as a whole, alone or as the context in a hook's JSON. What merely holds one, as a hook that shows a prompt or
+#: a log does, is none.
+_HANDED = re.compile(
+    rf'(?s)\A\s*(?:\{{.{{0,200}}?"additionalContext"\s*:\s*")?{re.escape(HANDOFF_HEAD)}.*'
+    r'\(Endless Mode handoff ([0-9a-f]{8})\)(?:\\n)*\s*(?:"\s*\}.{0,200})?\Z'
+)
 
 _SKIPPED = frozenset(
     "progress file-history-snapshot last-prompt mode permission-mode api-request api-request-blob "
@@ -204,9 +210,7 @@ class ClaudeCodeReader:
         else:
             yield from self._notification(wording.texts(content), entry, offset)
 
-    def _said(
-        self, entry: Entry, offset: int, kind: MessageKind, text: str, own: str | None = None
-    ) -> Iterator[Item]:
+    def _said(self, entry: Entry, offset: int, kind: MessageKind, text: str, own: str | None = None) -> Iterator[Item]:
         """A typed message, unless it is a second copy; settles the queue entry it came from.
 
         ``own`` is what the user typed of ``text`` where that has marks in it: it decides what is wholly private.
@@ -264,7 +268,9 @@ class ClaudeCodeReader:
     # -- the queue -----------------------------------------------------------------------------------------
 
     def _queue(self, entry: Entry, offset: int) -> Iterator[Item]:
-        text = "\n".join(wording.texts(entry.content)) if not isinstance(entry.content, list) else _joined(entry.content)
+        text = (
+            "\n".join(wording.texts(entry.content)) if not isinstance(entry.content, list) else _joined(entry.content)
+        )
         at = self._at
         if entry.operation == "enqueue":
             yield from self._enqueue(entry, text, offset)
@@ -332,9 +338,9 @@ class ClaudeCodeReader:
         att = entry.attachment
         assert att is not None
         for text in (att.content, att.stdout, *(att.content if isinstance(att.content, list) else ())):
-            if isinstance(text, str) and HANDOFF_HEAD in text and HANDOFF_MARK in text:
-                marker = text.rpartition(HANDOFF_MARK)[2][:64].split(")")[0].split("\\")[0].strip()
-                yield Proof(offset, 0, str(att.hookEvent), marker, ms_of(entry.timestamp))
+            found = _HANDED.search(text) if isinstance(text, str) and HANDOFF_HEAD in text else None
+            if found:
+                yield Proof(offset, 0, str(att.hookEvent), found[1], ms_of(entry.timestamp))
                 return
 
     def _notification(self, found: list[str], entry: Entry, offset: int) -> Iterator[Item]:
@@ -390,7 +396,7 @@ class ClaudeCodeReader:
                 ms_of(entry.timestamp),
             )
 
-    def _title(self, entry: Entry, offset: int) -> Iterator[Item]:
+    def _title(self, entry: Entry, _: int) -> Iterator[Item]:
         if self._at.private:
             return
         for value in (entry.customTitle, entry.aiTitle, entry.summary):
