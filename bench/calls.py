@@ -126,13 +126,9 @@ class Calls:
     def edit(self) -> Call:
         source = self.texts.source()
         old, new, patch = self._hunk(source)
-        given = (
-            f'{{"replace_all":false,"file_path":"{source.path}","old_string":"{old}","new_string":"{new}"}}'
-        )
+        given = f'{{"replace_all":false,"file_path":"{source.path}","old_string":"{old}","new_string":"{new}"}}'
         if self._fails():
-            return self._failed(
-                "Edit", given, "<tool_use_error>String to replace not found in file.</tool_use_error>"
-            )
+            return self._failed("Edit", given, "<tool_use_error>String to replace not found in file.</tool_use_error>")
         told = f"The file {source.path} has been updated successfully."
         if self.rng.random() < 0.4:
             told += f" Here's the result of running `cat -n` on a snippet:\\n{new}"
@@ -162,13 +158,9 @@ class Calls:
 
     def grep(self) -> Call:
         texts = self.texts
-        given = (
-            f'{{"pattern":"def {texts.name()}","path":"{texts.root}/src","output_mode":"content","-n":true}}'
-        )
+        given = f'{{"pattern":"def {texts.name()}","path":"{texts.root}/src","output_mode":"content","-n":true}}'
         if self._fails():
-            return self._failed(
-                "Grep", given, "<tool_use_error>Path does not exist: src/legacy</tool_use_error>"
-            )
+            return self._failed("Grep", given, "<tool_use_error>Path does not exist: src/legacy</tool_use_error>")
         lines = texts.output("search", 1000, 1.3, 18000)
         out = "\\n".join(lines)
         record = f'{{"mode":"content","numFiles":0,"filenames":[],"content":"{out}","numLines":{len(lines)}}}'
@@ -186,8 +178,7 @@ class Calls:
         texts = self.texts
         states = ("completed", "in_progress", "pending", "pending", "pending")[: 2 + self.rng.getrandbits(2)]
         items = ",".join(
-            f'{{"content":"{texts.pick(texts.notes)}","status":"{state}",'
-            f'"activeForm":"Working on {texts.name()}"}}'
+            f'{{"content":"{texts.pick(texts.notes)}","status":"{state}","activeForm":"Working on {texts.name()}"}}'
             for state in states
         )
         told = '"Todos have been modified successfully. Please proceed with the current tasks if applicable"'
@@ -222,9 +213,7 @@ class Calls:
             for label in ("Fail loudly", "Use the default", "Skip it")
         )
         questions = f'[{{"question":"{asked}","header":"Missing","multiSelect":false,"options":[{options}]}}]'
-        told = (
-            f'"User has answered your questions: \\"{asked}\\"=\\"Use the default\\". You can now continue."'
-        )
+        told = f'"User has answered your questions: \\"{asked}\\"=\\"Use the default\\". You can now continue."'
         record = f'{{"questions":{questions},"answers":{{"{asked}":"Use the default"}}}}'
         return Call("AskUserQuestion", f'{{"questions":{questions}}}', told, record)
 
@@ -242,9 +231,7 @@ class Calls:
         if self._fails():
             return self._failed("WebFetch", given, "Request failed with status code 404")
         out = texts.note(800, 0.6)
-        record = (
-            f'{{"bytes":35329,"code":200,"codeText":"OK","result":"{out}","durationMs":3714,"url":"{url}"}}'
-        )
+        record = f'{{"bytes":35329,"code":200,"codeText":"OK","result":"{out}","durationMs":3714,"url":"{url}"}}'
         return Call("WebFetch", given, f'"{out}"', record)
 
     def mcp(self) -> Call:

@@ -82,9 +82,7 @@ class Lines:
         self.size += len(data)
         self.count += end == b"\n"
 
-    def chain(
-        self, body: str, after: str = "", parent: str | None = "", wait: float = 1.5, uuid: str = ""
-    ) -> str:
+    def chain(self, body: str, after: str = "", parent: str | None = "", wait: float = 1.5, uuid: str = "") -> str:
         """Write one entry of the chain and make it the leaf; returns its uuid.
 
         `body` begins with the type, `after` stands behind the timestamp. `parent` overrides the leaf.

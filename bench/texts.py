@@ -154,9 +154,7 @@ class Texts:
         self.root = root
         self.notes = [escape(self._fill(NOTES)) for _ in range(3000)]
         self.asks = [escape(self._fill(ASKS)) for _ in range(1500)]
-        self.outputs = {
-            kind: [escape(self._fill(forms)) for _ in range(2500)] for kind, forms in OUTPUT.items()
-        }
+        self.outputs = {kind: [escape(self._fill(forms)) for _ in range(2500)] for kind, forms in OUTPUT.items()}
         code = [escape(self._fill(CODE)) for _ in range(12000)]
         # Quantiles instead of draws: the mean file is the same whatever the seed.
         sizes = [int(math.exp(5.78 + 0.8 * NormalDist().inv_cdf((i + 0.5) / 160))) for i in range(160)]
@@ -174,9 +172,7 @@ class Texts:
     def _source(self, code: list[str], count: int) -> Source:
         start = self.rng.randrange(len(code) - count)
         lines = code[start : start + count]
-        path = (
-            f"{self.root}/src/{self.rng.choice(WORDS)}/{self.rng.choice(WORDS)}_{self.rng.choice(WORDS)}.py"
-        )
+        path = f"{self.root}/src/{self.rng.choice(WORDS)}/{self.rng.choice(WORDS)}_{self.rng.choice(WORDS)}.py"
         numbered = [f"{i:6d}→{line}" for i, line in enumerate(lines, 1)]
         return Source(path, lines, numbered, "\\n".join(lines))
 

@@ -72,8 +72,7 @@ class Session:
     def _snapshot(self, uuid: str) -> None:
         at = self.lines.format(self.lines.clock)
         files = ",".join(
-            f'"{path}":{{"backupFileName":"{self.rng.getrandbits(64):016x}@v2","version":2,'
-            f'"backupTime":"{at}"}}'
+            f'"{path}":{{"backupFileName":"{self.rng.getrandbits(64):016x}@v2","version":2,"backupTime":"{at}"}}'
             for path in dict.fromkeys(self.texts.source().path for _ in range(self.rng.getrandbits(3)))
         )
         self.lines.snapshot(uuid, files)
@@ -145,9 +144,7 @@ class Session:
         start = rng.getrandbits(10)
         text = self.texts.note(300, 1.2) if self.old else ""
         length = 250 + int(len(text) * 1.4)
-        return (
-            f'{{"type":"thinking","thinking":"{text}","signature":"E{signature[start : start + length]}=="}}'
-        )
+        return f'{{"type":"thinking","thinking":"{text}","signature":"E{signature[start : start + length]}=="}}'
 
     def _assistant(self, blocks: list[str], reason: str) -> list[str]:
         rng = self.rng
@@ -208,9 +205,7 @@ class Session:
             output = f'"output":"{call.ticks}","fullOutput":"{call.ticks}"'
             for seconds in range(2, 3 + int(rng.expovariate(1 / 9))):
                 data = f'{output},"elapsedTimeSeconds":{seconds}'
-                self._tick(
-                    f'{{"type":"bash_progress",{data},"totalLines":12,"timeoutMs":120000}}', call_id, uuid
-                )
+                self._tick(f'{{"type":"bash_progress",{data},"totalLines":12,"timeoutMs":120000}}', call_id, uuid)
         if call.agent and not call.failed:
             self._agent_progress(call, call_id, uuid)
 
@@ -241,14 +236,10 @@ class Session:
         )
         if self.rng.random() < 0.6:
             duration = self.rng.getrandbits(18)
-            self.lines.chain(
-                f'"type":"system","subtype":"turn_duration","durationMs":{duration},"isMeta":false'
-            )
+            self.lines.chain(f'"type":"system","subtype":"turn_duration","durationMs":{duration},"isMeta":false')
         if not self.old:
             session = self.lines.start.session
-            self.lines.raw(
-                f'{{"type":"last-prompt","leafUuid":"{self.lines.parent}","sessionId":"{session}"}}'
-            )
+            self.lines.raw(f'{{"type":"last-prompt","leafUuid":"{self.lines.parent}","sessionId":"{session}"}}')
             self.lines.raw(f'{{"type":"permission-mode","permissionMode":"default","sessionId":"{session}"}}')
 
     def compact(self) -> None:

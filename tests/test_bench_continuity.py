@@ -138,9 +138,7 @@ def test_bodies_and_arguments_of_a_call_are_told_apart() -> None:
     bash = Event("call", "", 0, name="Bash", input={"command": "cat <<'EOF' > notes.txt\nsecret_body\nEOF"})
     assert "secret_body" in bodies(bash)
     assert "secret_body" not in arguments(bash)
-    write = Event(
-        "call", "", 0, name="Write", input={"file_path": "/a/b.py", "content": "def inner_name(): ..."}
-    )
+    write = Event("call", "", 0, name="Write", input={"file_path": "/a/b.py", "content": "def inner_name(): ..."})
     assert (arguments(write), bodies(write)) == ("/a/b.py", "def inner_name(): ...")
     assert bare_line(write) == "- Write — /a/b.py"
 
@@ -189,9 +187,7 @@ def test_the_client_gets_its_five_newest_files_back_as_they_are_now() -> None:
     script = Script()
     for n in range(6):
         script.reads(f"/home/dev/proj/file{n}.py", f"content number {n}\nsecond line")
-    script.calls(
-        "Edit", "ok", file_path="/home/dev/proj/file5.py", old_string="content number 5", new_string="changed"
-    )
+    script.calls("Edit", "ok", file_path="/home/dev/proj/file5.py", old_string="content number 5", new_string="changed")
     script.reads("/home/dev/proj/large.py", "\n".join(f"line {n} = value_{n}" for n in range(3_000)))
     script.compacts("Summary.")
     text = arms.restored(script.cut().before)
@@ -205,9 +201,7 @@ def test_the_client_gets_its_five_newest_files_back_as_they_are_now() -> None:
 
 def test_decisions_are_answers_refusals_plans_and_open_todos() -> None:
     script = Script()
-    script.calls(
-        "AskUserQuestion", 'User has answered your questions: "Which?"="the blue one". Go on.', questions=[]
-    )
+    script.calls("AskUserQuestion", 'User has answered your questions: "Which?"="the blue one". Go on.', questions=[])
     refusal = "The user doesn't want to proceed with this tool use. The user said:\nnever touch the lock file"
     script.calls("Bash", refusal, error=True, command="rm lock")
     script.calls("ExitPlanMode", "ok", plan="# Plan\n- rewrite the parser first")
@@ -226,9 +220,7 @@ def test_decisions_are_answers_refusals_plans_and_open_todos() -> None:
 
 
 def test_error_lines_are_the_first_line_that_names_an_error() -> None:
-    assert (
-        recall.error_line("Exit code 1\nrunning\n\x1b[31mE  assert failed\x1b[0m\nmore") == "E assert failed"
-    )
+    assert recall.error_line("Exit code 1\nrunning\n\x1b[31mE  assert failed\x1b[0m\nmore") == "E assert failed"
     assert recall.error_line("Exit code 2\nnothing to see") == "nothing to see"
 
 
@@ -353,9 +345,7 @@ def test_late_legs_are_checked_for_requests_and_decisions(connected: list[str]) 
     assert {row.arm for row in found.rows} == {"client", "handoff", "client + handoff"}
 
 
-def test_the_command_prints_tables_and_writes_both_files(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_prints_tables_and_writes_both_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     script = Script()
     script.calls("Bash", "found_name", command="rg word")
     script.compacts("Summary.")

@@ -63,9 +63,7 @@ def main(argv: list[str] | None = None) -> int:
     for title, chained, sources in parts:
         total = measure.Result([], [], [])
         for repository, session in sources:
-            one = measure.run(
-                repository, session, chained=chained, wanted=options.arms, lossy=options.losses_arm
-            )
+            one = measure.run(repository, session, chained=chained, wanted=options.arms, lossy=options.losses_arm)
             total.rows += one.rows
             total.lost += one.lost
             total.late += one.late
@@ -76,9 +74,7 @@ def main(argv: list[str] | None = None) -> int:
         options.json.write_text(measure.as_json(results), encoding="utf-8")
     if options.losses:
         lost = [row for result in results.values() for row in result.lost]
-        options.losses.write_text(
-            "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in lost), encoding="utf-8"
-        )
+        options.losses.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in lost), encoding="utf-8")
     print(f"{time.monotonic() - began:.0f} s", file=sys.stderr)
     return 0
 

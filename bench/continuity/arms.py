@@ -18,10 +18,7 @@ RESTORED_FILES = 5
 RESTORED_TOKENS = 5_000
 PAGE_BUDGETS = (2_000, 5_000, 10_000, 20_000, 30_000)
 TAIL_CHARACTERS = (6_000, 24_000, 80_000)
-_NOTE = (
-    "Note: {} was read before the last conversation was summarized, "
-    "but the contents are too large to include."
-)
+_NOTE = "Note: {} was read before the last conversation was summarized, but the contents are too large to include."
 
 
 def arm_texts(cut: Cut, wanted: Callable[[str], bool] = lambda _: True) -> dict[str, str]:
@@ -135,9 +132,10 @@ def _ours(cut: Cut, client: str, wanted: Callable[[str], bool]) -> dict[str, str
 
 def conversation_of(bottle: str) -> str:
     """The bottle up to its closing part: what plain recency has to choose from."""
-    return bottle.rpartition("\n## Where things stand\n")[0].rpartition("\n## Index\n")[0] or bottle.rpartition(
-        "\n## Where things stand\n"
-    )[0]
+    return (
+        bottle.rpartition("\n## Where things stand\n")[0].rpartition("\n## Index\n")[0]
+        or bottle.rpartition("\n## Where things stand\n")[0]
+    )
 
 
 def tail(text: str, budget: int) -> str:

@@ -60,9 +60,7 @@ def join(name: str, sessions: Sequence[Session]) -> Session:
                 moment += shift
                 clock = max(clock, moment) if clock else moment
                 entry["timestamp"] = moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
-            first_of_part = (
-                "uuid" in entry and entry.get("parentUuid") is None and "logicalParentUuid" not in entry
-            )
+            first_of_part = "uuid" in entry and entry.get("parentUuid") is None and "logicalParentUuid" not in entry
             _rename(entry, f"{name}/{part}")
             if first_of_part and part and not entry.get("isSidechain"):
                 entry["parentUuid"] = last

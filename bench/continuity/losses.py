@@ -22,9 +22,7 @@ _OF_KIND = {
 }
 
 
-def losses(
-    cut: Cut, memory: Memory, needs: dict[str, list[Use]], arm: Haystack, name: str
-) -> list[dict[str, Any]]:
+def losses(cut: Cut, memory: Memory, needs: dict[str, list[Use]], arm: Haystack, name: str) -> list[dict[str, Any]]:
     """Unmet needs of one cut, in order of use. `best` is the place easiest to keep."""
     unmet: dict[str, tuple[Use, list[str]]] = {}
     for scope in SCOPES:

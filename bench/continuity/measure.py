@@ -69,9 +69,7 @@ class Result:
     late: list[dict[str, Any]]
 
 
-def run(
-    repository: str, session: Session, *, chained: bool, wanted: Sequence[str] | None, lossy: str
-) -> Result:
+def run(repository: str, session: Session, *, chained: bool, wanted: Sequence[str] | None, lossy: str) -> Result:
     """Measure every cut of one session."""
     result = Result([], [], [])
     found = cuts(session, repository, chained=chained)
@@ -121,9 +119,7 @@ def late_check(cut: Cut, handoff: Text, wished: dict[str, list[str]]) -> dict[st
 def _matcher(wanted: Sequence[str] | None, lossy: str) -> Any:
     if wanted is None:
         return lambda _: True
-    return lambda name: (
-        name in (BASE, lossy or DEFAULT_LOSSES) or any(fnmatch.fnmatchcase(name, w) for w in wanted)
-    )
+    return lambda name: name in (BASE, lossy or DEFAULT_LOSSES) or any(fnmatch.fnmatchcase(name, w) for w in wanted)
 
 
 def shares(rows: Sequence[Row]) -> dict[str, dict[str, Share]]:
@@ -133,9 +129,7 @@ def shares(rows: Sequence[Row]) -> dict[str, dict[str, Share]]:
     for arm in dict.fromkeys(row.arm for row in rows):
         mine = [row for row in rows if row.arm == arm]
         repositories = [row.repository for row in mine]
-        pairs = {
-            m: [row.scores.get(m, (0, 0)) for row in mine] for m in (*MEASURES, *(NEED + s for s in SCOPES))
-        }
+        pairs = {m: [row.scores.get(m, (0, 0)) for row in mine] for m in (*MEASURES, *(NEED + s for s in SCOPES))}
         for scope in SCOPES:
             pairs[POINTS + scope] = [_gained(row, base[row.cut], NEED + scope) for row in mine]
             pairs[REDUCTION + scope] = [_saved(row, base[row.cut], NEED + scope) for row in mine]
@@ -157,9 +151,7 @@ def as_json(results: dict[str, Result]) -> str:
     return json.dumps(
         {
             part: {
-                "shares": {
-                    a: {m: s.as_dict() for m, s in ms.items()} for a, ms in shares(result.rows).items()
-                },
+                "shares": {a: {m: s.as_dict() for m, s in ms.items()} for a, ms in shares(result.rows).items()},
                 "rows": [
                     {
                         "cut": r.cut,

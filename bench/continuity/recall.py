@@ -141,9 +141,7 @@ def error_line(text: str) -> str:
 
 
 def _failed(before: list[Event]) -> list[tuple[str, str]]:
-    commands = {
-        e.call_id: str(e.input.get("command") or "") for e in before if e.kind == "call" and e.name == "Bash"
-    }
+    commands = {e.call_id: str(e.input.get("command") or "") for e in before if e.kind == "call" and e.name == "Bash"}
     return [
         (commands[e.call_id], e.text)
         for e in before

@@ -31,11 +31,9 @@ def report(title: str, result: Result) -> str:
     parts = [
         f"## {title}: {count} compactions, {len({r.repository for r in rows})} repositories",
         "### Recall, pooled % (median over cuts)\n\n" + _recall(found, rows),
-        "### Needed later: met, % pooled (median) [95 % interval] {without one repository}\n\n"
-        + _needed(found, NEED),
+        "### Needed later: met, % pooled (median) [95 % interval] {without one repository}\n\n" + _needed(found, NEED),
         "### The same, in points more than the client (paired)\n\n" + _needed(found, POINTS),
-        "### Unmet need, reduction against the client alone, in % of the client's\n\n"
-        + _needed(found, REDUCTION),
+        "### Unmet need, reduction against the client alone, in % of the client's\n\n" + _needed(found, REDUCTION),
     ]
     if result.late:
         parts.append("### The handoff at leg 5 and later\n\n" + _late(result.late))
@@ -54,9 +52,7 @@ def _recall(found: dict[str, dict[str, Share]], rows: Sequence[Row]) -> str:
     return table(["arm", "n", *MEASURES, "tokens"], _turned(arms, [*lines, tokens], found))
 
 
-def _turned(
-    arms: list[str], lines: list[list[str]], found: dict[str, dict[str, Share]]
-) -> Iterable[list[str]]:
+def _turned(arms: list[str], lines: list[list[str]], found: dict[str, dict[str, Share]]) -> Iterable[list[str]]:
     counts = {m: max((found[a][m].count for a in arms if m in found[a]), default=0) for m in MEASURES}
     yield ["items", "", *(str(counts[m]) for m in MEASURES), ""]
     for n, arm in enumerate(arms, 1):
@@ -68,9 +64,7 @@ def _short(share: Share | None) -> str:
 
 
 def _needed(found: dict[str, dict[str, Share]], prefix: str) -> str:
-    counts = {
-        s: max((ms[prefix + s].count for ms in found.values() if prefix + s in ms), default=0) for s in SCOPES
-    }
+    counts = {s: max((ms[prefix + s].count for ms in found.values() if prefix + s in ms), default=0) for s in SCOPES}
     head = ["arm", *(f"{s}, n = {counts[s]}" for s in SCOPES)]
     return table(head, ([arm, *(_long(ms.get(prefix + s)) for s in SCOPES)] for arm, ms in found.items()))
 
@@ -88,8 +82,7 @@ def _late(checks: Sequence[dict[str, Any]]) -> str:
         return f"{held} of {total}"
 
     flags = [
-        [key, f"{sum(bool(c[key]) for c in checks)} of {len(checks)}"]
-        for key in ("last request", "original request")
+        [key, f"{sum(bool(c[key]) for c in checks)} of {len(checks)}"] for key in ("last request", "original request")
     ]
     return table(["present", "count"], [*flags, *([key, pair(key)] for key in ("decisions in force", "open todos"))])
 

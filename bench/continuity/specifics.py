@@ -35,9 +35,7 @@ _FORMS = (
     ("errno", _ERRNO),
     ("dotted", _DOTTED),
 )
-_COMMON = frozenset(
-    {"GitHub", "GitLab", "JavaScript", "TypeScript", "OAuth2", "PostgreSQL", "GraphQL", "WebSocket"}
-)
+_COMMON = frozenset({"GitHub", "GitLab", "JavaScript", "TypeScript", "OAuth2", "PostgreSQL", "GraphQL", "WebSocket"})
 MIN_LENGTH = 6
 _PLAIN_PART = re.compile(r"[A-Za-z]+")
 
@@ -54,9 +52,7 @@ def _classify(chunk: str) -> tuple[tuple[str, str], ...]:
     for kind, form in _FORMS:
         if form.fullmatch(chunk):
             return ((chunk, kind),) if _specific(chunk, kind) else ()
-    return tuple(
-        t for part in re.split(r"[.+@~-]+", chunk) if part and part != chunk for t in _classify(part)
-    )
+    return tuple(t for part in re.split(r"[.+@~-]+", chunk) if part and part != chunk for t in _classify(part))
 
 
 def _specific(chunk: str, kind: str) -> bool:

@@ -52,9 +52,7 @@ def share(pairs: Sequence[tuple[float, float]], repositories: Sequence[str]) -> 
     pooled = _pooled(pairs) or 0.0
     without = without or [pooled]
     low, high = resampled[int(0.025 * len(resampled))], resampled[int(0.975 * (len(resampled) - 1))]
-    return Share(
-        pooled, statistics.median(each), low, high, min(without), max(without), int(sum(t for _, t in pairs))
-    )
+    return Share(pooled, statistics.median(each), low, high, min(without), max(without), int(sum(t for _, t in pairs)))
 
 
 def _pooled(pairs: Sequence[tuple[float, float]]) -> float | None:

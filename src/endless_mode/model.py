@@ -242,6 +242,4 @@ class Fact(Struct, frozen=True, gc=False):
     value: str
 
 
-Item = (
-    Message | ToolEvent | Boundary | Summary | TaskReport | Withdrawn | Branch | Proof | Fact
-)
+Item = Message | ToolEvent | Boundary | Summary | TaskReport | Withdrawn | Branch | Proof | Fact

@@ -78,9 +78,7 @@ SETTINGS: tuple[Setting, ...] = (
         _one_of("auto", "always", "never"),
     ),
     Setting("TIMELINE", "on", "Show what happened lately in the project when a session starts.", _SWITCH),
-    Setting(
-        "KEEP_CONVERSATION", "true", "Keep the conversation of transcripts that were deleted since.", _SWITCH
-    ),
+    Setting("KEEP_CONVERSATION", "true", "Keep the conversation of transcripts that were deleted since.", _SWITCH),
     Setting("BACKFILL", "on", "Read past sessions in while nothing else is going on.", _SWITCH),
     Setting(
         "MAX_DB_MB",
@@ -88,9 +86,7 @@ SETTINGS: tuple[Setting, ...] = (
         "Largest size of the database in megabytes; the oldest excerpts go first, conversation last.",
         _number(16, 1_000_000),
     ),
-    Setting(
-        "IDLE_MINUTES", "30", "Minutes without work after which the worker ends.", _number(0.001, 10_080)
-    ),
+    Setting("IDLE_MINUTES", "30", "Minutes without work after which the worker ends.", _number(0.001, 10_080)),
     Setting("EXTRA_ROOTS", "", "Further directories that transcripts may be read from.", _roots),
     Setting(
         "LOG_LEVEL",
@@ -98,9 +94,7 @@ SETTINGS: tuple[Setting, ...] = (
         "What the worker logs: `debug`, `info`, `warning`, `error`.",
         _one_of("debug", "info", "warning", "error"),
     ),
-    Setting(
-        "SEAL_TIMEOUT_MS", "20000", "Longest wait before a compaction, in milliseconds.", _number(0, 60_000)
-    ),
+    Setting("SEAL_TIMEOUT_MS", "20000", "Longest wait before a compaction, in milliseconds.", _number(0, 60_000)),
     Setting(
         "ENRICH",
         "auto",
@@ -287,9 +281,7 @@ def read_file(path: Path) -> dict[str, Any]:
     except FileNotFoundError:
         return {}
     except (OSError, ValueError, RecursionError) as error:
-        raise _broken(
-            path, "cannot be read" if isinstance(error, OSError) else "is not valid JSON"
-        ) from error
+        raise _broken(path, "cannot be read" if isinstance(error, OSError) else "is not valid JSON") from error
     if not isinstance(content, dict):
         raise _broken(path, "does not hold a JSON object")
     return content
@@ -306,9 +298,7 @@ def _strings(content: Mapping[str, Any]) -> dict[str, str]:
 def _known(key: str) -> Setting:
     setting = BY_KEY.get(key) or BY_KEY.get(PREFIX + key.upper())
     if setting is None:
-        raise SettingsError(
-            "unknown_setting", f"There is no setting {key[:80]!r}.", "See `endless config list`."
-        )
+        raise SettingsError("unknown_setting", f"There is no setting {key[:80]!r}.", "See `endless config list`.")
     return setting
 
 

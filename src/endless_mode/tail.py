@@ -43,7 +43,7 @@ class FileSource:
     def open(self, offset: int = 0) -> BinaryIO:
         """A buffered stream that stands at ``offset``."""
         if self.packed:
-            stream = cast(BinaryIO, gzip.open(self.path, "rb"))
+            stream = cast(BinaryIO, gzip.open(self.path, "rb"))  # noqa: SIM115 (the caller closes it)
         else:
             stream = self.path.open("rb", buffering=BUFFER)
         if offset:

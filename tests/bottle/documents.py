@@ -105,12 +105,8 @@ boundaries = st.builds(
 )
 marks = st.builds(Mark, st.sampled_from(get_args(MarkKind)), near_minutes)
 summaries = st.builds(GeneratedSummary, flat, texts)
-entries: st.SearchStrategy[list[Entry]] = st.lists(
-    speeches | happened | boundaries | marks | summaries, max_size=6
-)
-headers = st.builds(
-    Header, flat, flat, flat, st.integers(0, 99), seconds, seconds, st.lists(flat, max_size=2)
-)
+entries: st.SearchStrategy[list[Entry]] = st.lists(speeches | happened | boundaries | marks | summaries, max_size=6)
+headers = st.builds(Header, flat, flat, flat, st.integers(0, 99), seconds, seconds, st.lists(flat, max_size=2))
 documents = st.builds(Document, headers, entries, st.none() | texts, texts)
 
 

@@ -8,7 +8,6 @@ import threading
 from pathlib import Path
 
 import pytest
-from tests.bottle.documents import document, header
 
 from endless_mode.bottle.entries import MODE_FULL, MODE_RECONSTRUCTED, MODE_STORED
 from endless_mode.bottle.file import (
@@ -25,6 +24,7 @@ from endless_mode.bottle.file import (
 )
 from endless_mode.bottle.render import render
 from endless_mode.names import BadName, check_session_id, is_session_id
+from tests.bottle.documents import document, header
 
 
 def mode(path: Path) -> int:

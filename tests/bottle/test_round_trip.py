@@ -5,7 +5,6 @@ import re
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-from tests.bottle.documents import GLUE, STRUCTURES, document, documents, header, texts
 
 from endless_mode.bottle.entries import Document, GeneratedSummary, Happened, Line, Speech
 from endless_mode.bottle.escape import (
@@ -22,6 +21,7 @@ from endless_mode.bottle.escape import (
 )
 from endless_mode.bottle.parse import BadBottle, parse, parse_header
 from endless_mode.bottle.render import render
+from tests.bottle.documents import GLUE, STRUCTURES, document, documents, header, texts
 
 many = settings(max_examples=600, deadline=None, suppress_health_check=list(HealthCheck))
 
@@ -86,9 +86,7 @@ def test_every_structure_survives_everywhere(structure: str, before: str) -> Non
     assert (found.original_request, found.closing) == (text, text)
 
 
-@pytest.mark.parametrize(
-    "structure", [s for s in STRUCTURES if s.startswith(("**", "##", "===", "*", "- [#12]"))]
-)
+@pytest.mark.parametrize("structure", [s for s in STRUCTURES if s.startswith(("**", "##", "===", "*", "- [#12]"))])
 @pytest.mark.parametrize("before", ["", "words\n", *(f"words{glue}" for glue in GLUE)])
 def test_structure_in_a_message_gets_one_backslash(structure: str, before: str) -> None:
     assert encode(before + structure) == before + "\\" + structure
@@ -168,9 +166,7 @@ def test_lone_surrogates_become_replacement_characters_and_move_nothing() -> Non
 
 @many
 @given(documents, st.data())
-def test_a_damaged_bottle_is_refused_or_read_but_never_breaks_the_parser(
-    given: Document, data: st.DataObject
-) -> None:
+def test_a_damaged_bottle_is_refused_or_read_but_never_breaks_the_parser(given: Document, data: st.DataObject) -> None:
     text = render(given).text
     start = data.draw(st.integers(0, len(text)))
     end = data.draw(st.integers(start, len(text)))
@@ -206,9 +202,7 @@ def test_a_foreign_file_is_refused_with_a_hint(text: str) -> None:
     ],
 )
 def test_damage_is_named(old: str, new: str) -> None:
-    text = render(
-        document(Speech("user", "prompt", "hi", 1_769_077_920_000), Happened([Line(["1"], "did")]))
-    ).text
+    text = render(document(Speech("user", "prompt", "hi", 1_769_077_920_000), Happened([Line(["1"], "did")]))).text
     assert text.count(old) == 1
     with pytest.raises(BadBottle) as caught:
         parse(text.replace(old, new))

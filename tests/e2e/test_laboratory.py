@@ -39,9 +39,7 @@ def test_a_tool_call_runs_and_its_result_reaches_the_model(client: Client, api: 
 
 
 def test_hooks_of_an_auto_compaction_in_mid_turn_come_in_order(client: Client, api: MessagesApi) -> None:
-    client.home.note_hooks(
-        *EVENTS, "SessionStart:compact", says={"SessionStart:compact": MARK, "PreCompact": ""}
-    )
+    client.home.note_hooks(*EVENTS, "SessionStart:compact", says={"SessionStart:compact": MARK, "PreCompact": ""})
     api.script([call(bash("echo one")), call(bash("echo two")).full(), say("Through.")])
     result = client.run("Work until full", skip_permissions=True)
     assert result.text == "Through.", result.stderr
@@ -104,9 +102,7 @@ def test_several_prompts_in_one_process_share_a_session(client: Client, api: Mes
             api.then(say(f"answer {number}"))
             assert stream.ask(f"prompt {number}")["result"] == f"answer {number}"
         stream.finish()
-    assert [n.event for n in client.home.hook_notes()] == ["UserPromptSubmit", "Stop"] * 3 + [
-        "SessionEnd:other"
-    ]
+    assert [n.event for n in client.home.hook_notes()] == ["UserPromptSubmit", "Stop"] * 3 + ["SessionEnd:other"]
     assert all(api.main[2].count(f"prompt {number}") == 1 for number in range(3))
 
 
@@ -223,9 +219,7 @@ def test_the_interactive_client_asks_and_resumes(client: Client, api: MessagesAp
     ]
 
 
-def test_kill_9_of_the_interactive_client_runs_no_session_end(
-    client: Client, api: MessagesApi, terminal: None
-) -> None:
+def test_kill_9_of_the_interactive_client_runs_no_session_end(client: Client, api: MessagesApi, terminal: None) -> None:
     client.home.note_hooks("SessionEnd", "SessionStart")
     with client.tui() as tui:
         tui.ready()

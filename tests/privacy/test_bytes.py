@@ -8,7 +8,15 @@ from endless_mode.privacy.tags import NAMES, has_tag_indeed, may_hold_tag
 
 SIGNS = ["<", "&lt;", "&lt", "&#60;", "&#0060", "&#x3C;", "\\u003c", "\\\\u003C", "\uff1c", "\ufe64"]
 JUNK = ["", "", "", " ", "\n", "\u200b", "\u00ad", "\ufe0f", "\x00", "\x1b[31m", "\x1b", "\x7f", "\u00a0", "\u0301"]
-FORMS = {"p": "\uff50\u24df", "s": "\u017f\uff33", "i": "\u0131\u0130\u2170", "c": "\uff43", "t": "\uff34", "-": "\u2010\u2212", "_": "\uff3f"}
+FORMS = {
+    "p": "\uff50\u24df",
+    "s": "\u017f\uff33",
+    "i": "\u0131\u0130\u2170",
+    "c": "\uff43",
+    "t": "\uff34",
+    "-": "\u2010\u2212",
+    "_": "\uff3f",
+}
 
 
 @st.composite
@@ -29,9 +37,44 @@ def heads(draw: st.DrawFn) -> str:
 
 ALNUM = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 BEGINNINGS = [
-    *("ghp_", "github_pat_", "hf_", "npm_", "sk_live_", "whsec_", "gsk_", "dop_v1_", "shpat_", "sk-", "sk-ant-", "sk-proj-"),
-    *("glpat-", "xoxb-1", "xapp-1", "pypi-", "123456789:", "AKIA", "ASIA", "AIza", "eyJ", "SG.", "SK", "ya29.", "password=", "API_KEY: "),
-    *("client-secret => '", 'geheim\u00e9 token: "', "Authorization: Bearer ", "auth=Basic ", "postgres://u:", "https://b\u00e9b\u00e9:"),
+    *(
+        "ghp_",
+        "github_pat_",
+        "hf_",
+        "npm_",
+        "sk_live_",
+        "whsec_",
+        "gsk_",
+        "dop_v1_",
+        "shpat_",
+        "sk-",
+        "sk-ant-",
+        "sk-proj-",
+    ),
+    *(
+        "glpat-",
+        "xoxb-1",
+        "xapp-1",
+        "pypi-",
+        "123456789:",
+        "AKIA",
+        "ASIA",
+        "AIza",
+        "eyJ",
+        "SG.",
+        "SK",
+        "ya29.",
+        "password=",
+        "API_KEY: ",
+    ),
+    *(
+        "client-secret => '",
+        'geheim\u00e9 token: "',
+        "Authorization: Bearer ",
+        "auth=Basic ",
+        "postgres://u:",
+        "https://b\u00e9b\u00e9:",
+    ),
     *("https://hooks.slack.com/services/", "https://discord.com/api/webhooks/", "-----BEGIN PRIVATE KEY-----\n"),
 ]
 

@@ -3,7 +3,6 @@
 The bottle is read by ``docs/formats.md`` alone.
 """
 
-# ruff: noqa: E501
 from __future__ import annotations
 
 import re
@@ -52,9 +51,7 @@ class Slot:
 def conversation(bottle: str) -> tuple[list[str], int]:
     """The lines between the headings, and the number of the first one."""
     lines = bottle.split("\n")
-    start = next(
-        i for i in range(2, len(lines)) if lines[i] == "## Conversation" and lines[i - 2 : i] == ["---", ""]
-    )
+    start = next(i for i in range(2, len(lines)) if lines[i] == "## Conversation" and lines[i - 2 : i] == ["---", ""])
     ends = [i for i, line in enumerate(lines) if i > start and line in ("## Index", "## Where things stand")]
     return lines[start + 2 : ends[0]], start + 3
 
@@ -106,14 +103,10 @@ def differences(reading: Reading, bottle: str, clean: Callable[[str], str]) -> l
     problems: list[str] = []
     for slot, wanted in zip(got, want, strict=False):
         if not fits(slot, wanted, clean):
-            problems.append(
-                f"line {slot.line}: {slot.role}/{slot.kind} {slot.text[:120]!r}\n   wanted {show(wanted)}"
-            )
+            problems.append(f"line {slot.line}: {slot.role}/{slot.kind} {slot.text[:120]!r}\n   wanted {show(wanted)}")
             break
     if len(got) != len(want) and not problems:
-        rest = [f"{s.role}/{s.kind} {s.text[:120]!r}" for s in got[len(want) :]] + [
-            show(w) for w in want[len(got) :]
-        ]
+        rest = [f"{s.role}/{s.kind} {s.text[:120]!r}" for s in got[len(want) :]] + [show(w) for w in want[len(got) :]]
         problems.append(f"{len(got)} slots, {len(want)} messages; over: {rest[:3]}")
     return problems
 

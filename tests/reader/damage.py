@@ -1,6 +1,5 @@
 """Ways in which a transcript line can be broken."""
 
-# ruff: noqa: E501
 from __future__ import annotations
 
 import json
@@ -31,7 +30,59 @@ WRONG: list[Any] = [
     [{"type": "tool_use", "id": [], "name": {}, "input": []}], [{"type": "tool_use", "id": "a", "name": "Bash", "input": 3}],
     [{"type": "tool_result", "tool_use_id": {}, "content": {}}], [{"type": "image"}, {"type": "document", "title": []}],
 ]  # fmt: skip
-KEYS = ["type", "subtype", "uuid", "parentUuid", "logicalParentUuid", "sessionId", "timestamp", "isMeta", "isSidechain", "isCompactSummary", "planContent", "message", "toolUseResult", "origin", "operation", "content", "attachment", "compactMetadata", "data", "agentId", "cwd", "version", "gitBranch", "customTitle", "aiTitle", "summary", "promptId", "id", "model", "usage", "text", "name", "input", "tool_use_id", "is_error", "title", "kind", "prompt", "commandMode", "hookEvent", "stdout", "trigger", "preTokens", "preservedSegment", "tailUuid", "answers", "questions", "command", "file_path", "structuredPatch", "lines"]
+KEYS = [
+    "type",
+    "subtype",
+    "uuid",
+    "parentUuid",
+    "logicalParentUuid",
+    "sessionId",
+    "timestamp",
+    "isMeta",
+    "isSidechain",
+    "isCompactSummary",
+    "planContent",
+    "message",
+    "toolUseResult",
+    "origin",
+    "operation",
+    "content",
+    "attachment",
+    "compactMetadata",
+    "data",
+    "agentId",
+    "cwd",
+    "version",
+    "gitBranch",
+    "customTitle",
+    "aiTitle",
+    "summary",
+    "promptId",
+    "id",
+    "model",
+    "usage",
+    "text",
+    "name",
+    "input",
+    "tool_use_id",
+    "is_error",
+    "title",
+    "kind",
+    "prompt",
+    "commandMode",
+    "hookEvent",
+    "stdout",
+    "trigger",
+    "preTokens",
+    "preservedSegment",
+    "tailUuid",
+    "answers",
+    "questions",
+    "command",
+    "file_path",
+    "structuredPatch",
+    "lines",
+]
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:

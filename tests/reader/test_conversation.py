@@ -62,9 +62,7 @@ def test_the_checker_sees_what_is_missing_doubled_changed_moved_or_put_into_a_mo
     for slot in said:
         at = slot.line - 1
         start = at - 1 if slot.role == "user" else at
-        end = next(
-            i for i in range(at + 1, len(lines)) if STARTS.fullmatch(lines[i]) or lines[i].startswith("## ")
-        )
+        end = next(i for i in range(at + 1, len(lines)) if STARTS.fullmatch(lines[i]) or lines[i].startswith("## "))
         end -= lines[end].startswith("**User**")
         role = "Assistant" if slot.role == "user" else "User"
         head = [*(["---"] if role == "User" else []), f"**{role}** (—, {slot.kind})"]

@@ -31,9 +31,7 @@ def counted(path: Path) -> tuple[IngestResult, Counter[str]]:
             return int(store.read(lambda db: db.execute(f"SELECT count(*) FROM {one}").fetchone()[0]))
 
         kinds = ("prompt", "queued", "command", "shell", "text", "interrupt", "plan")
-        counts = Counter(
-            {kind: count(f"messages WHERE kind = '{kind}' AND withdrawn = ''") for kind in kinds}
-        )
+        counts = Counter({kind: count(f"messages WHERE kind = '{kind}' AND withdrawn = ''") for kind in kinds})
         counts["queued alone"] = count(
             "messages WHERE kind = 'queued' AND withdrawn <> 'stands elsewhere' AND substr(text, 1, 1) <> '/'"
         )
@@ -48,9 +46,7 @@ PUBLIC = [p for p in everything() if p not in RECORDED]
 
 @pytest.mark.parametrize("path", RECORDED, ids=label)
 def test_recorded_transcripts_count_as_their_table_says(path: Path) -> None:
-    row = table(FIXTURES / "recorded" / "COUNTS.tsv")[
-        label(path).removeprefix("recorded/").removesuffix(".gz")
-    ]
+    row = table(FIXTURES / "recorded" / "COUNTS.tsv")[label(path).removeprefix("recorded/").removesuffix(".gz")]
     result, found = counted(path)
     got = {
         "prompts": found["prompt"],

@@ -1,6 +1,5 @@
 """Nothing private reaches the bottle or the disk, wherever in a transcript it stands."""
 
-# ruff: noqa: E501
 from __future__ import annotations
 
 import json
@@ -23,8 +22,24 @@ NAME = "0f0f0f0f-0000-4000-8000-000000000000.jsonl"
 MARKER = "zq7Marker"
 loose = settings(deadline=None, suppress_health_check=list(HealthCheck))
 
-OPEN = ["<private>", "<PRIVATE>", "<Private >", '<private reason="x">', "<private\n>", "<system-reminder>", "<claude-mem-context>"]
-CLOSE = ["</private>", "</PRIVATE>", "</private >", "</ private>", "</private\n>", "</system-reminder>", "</claude-mem-context>"]
+OPEN = [
+    "<private>",
+    "<PRIVATE>",
+    "<Private >",
+    '<private reason="x">',
+    "<private\n>",
+    "<system-reminder>",
+    "<claude-mem-context>",
+]
+CLOSE = [
+    "</private>",
+    "</PRIVATE>",
+    "</private >",
+    "</ private>",
+    "</private\n>",
+    "</system-reminder>",
+    "</claude-mem-context>",
+]
 
 
 @st.composite
@@ -33,7 +48,11 @@ def hiding(draw: Any) -> str:
     n = draw(st.integers(0, len(OPEN) - 1))
     name = 0 if n < 5 else n - 4
     end = draw(st.sampled_from(CLOSE[:5])) if name == 0 else CLOSE[4 + name]
-    inner = draw(st.sampled_from([MARKER, f"a {MARKER}\nb", f"<private>x</private> {MARKER}", f"<b>{MARKER}</b>", f"\n\n{MARKER}\n"]))
+    inner = draw(
+        st.sampled_from(
+            [MARKER, f"a {MARKER}\nb", f"<private>x</private> {MARKER}", f"<b>{MARKER}</b>", f"\n\n{MARKER}\n"]
+        )
+    )
     body = OPEN[n] + inner + draw(st.sampled_from([end, "", end, f"<private>{MARKER}</private>{end}"]))
     before, after = draw(st.sampled_from(["", "before ", "line\n"])), draw(st.sampled_from(["", " after", "\nline"]))
     return before + body + (after if body.endswith(end) else "")
@@ -70,7 +89,9 @@ def notice(world: World, summary: str, result: str) -> None:
     world.user(f"{note}<result>{result}</result>\n</task-notification>", origin={"kind": "task-notification"})
 
 
-def tool(name: str, arguments: dict[str, Any], result: Any = "ok", detail: Any = None, error: bool = False) -> Callable[[World], None]:
+def tool(
+    name: str, arguments: dict[str, Any], result: Any = "ok", detail: Any = None, error: bool = False
+) -> Callable[[World], None]:
     def write(world: World) -> None:
         world.call(name, arguments)
         world.result(result, detail, error)
@@ -147,7 +168,14 @@ def test_private_text_is_neither_in_the_bottle_nor_on_disk(place: str, text: str
 
 
 #: Places whose text is kept nowhere: taken back or not, what is of no use is not stored.
-NOT_KEPT = {"hook", "our hook", "unknown entry", "no entry", "patch with a tag of its own line", "notification across fields"}
+NOT_KEPT = {
+    "hook",
+    "our hook",
+    "unknown entry",
+    "no entry",
+    "patch with a tag of its own line",
+    "notification across fields",
+}
 
 
 @pytest.mark.parametrize("place", [p for p in PLACES if p not in NOT_KEPT])
@@ -160,11 +188,17 @@ def test_the_same_text_without_a_tag_does_reach_the_disk(place: str) -> None:
 
 def work(world: World) -> None:
     """What a turn may hold; all of it carries the marker, none of it a tag."""
-    world.said({"type": "text", "text": f"I do {MARKER}"}, {"type": "tool_use", "id": "t0", "name": "Bash", "input": {"command": MARKER}})
+    world.said(
+        {"type": "text", "text": f"I do {MARKER}"},
+        {"type": "tool_use", "id": "t0", "name": "Bash", "input": {"command": MARKER}},
+    )
     world.answer_call("t0", MARKER, {"stdout": MARKER}, False)
     for place in ("edit", "question", "plan", "refusal", "todo", "notification", "titles"):
         PLACES[place](world, MARKER)
-    inner = {"type": "assistant", "message": {"content": [{"type": "tool_use", "id": "p1", "name": "Write", "input": {"file_path": MARKER}}]}}
+    inner = {
+        "type": "assistant",
+        "message": {"content": [{"type": "tool_use", "id": "p1", "name": "Write", "input": {"file_path": MARKER}}]},
+    }
     world.chain("progress", data={"type": "agent_progress", "message": inner})
 
 
@@ -184,7 +218,10 @@ TURNS: dict[str, Callable[[World, str], Any]] = {
 
 
 @pytest.mark.parametrize("kind", TURNS)
-@pytest.mark.parametrize("text", [f"<private>{MARKER}</private>", f" <PRIVATE>{MARKER}", f"<private>{MARKER}</private>\n<private>x</private>"])
+@pytest.mark.parametrize(
+    "text",
+    [f"<private>{MARKER}</private>", f" <PRIVATE>{MARKER}", f"<private>{MARKER}</private>\n<private>x</private>"],
+)
 @pytest.mark.parametrize("also", ["", "typed in between"])
 def test_a_wholly_private_prompt_hides_its_turn_and_one_mark_remains(kind: str, text: str, also: str) -> None:
     world = World()
@@ -215,7 +252,12 @@ def test_what_a_subagent_did_for_a_private_prompt_stays_out_too() -> None:
     world.typed("and on", promptId="p-later")
 
     def agent(prompt: str, word: str) -> bytes:
-        call = {"type": "tool_use", "id": f"toolu_{word}", "name": "Write", "input": {"file_path": f"/home/dev/proj/{word}.py", "content": word}}
+        call = {
+            "type": "tool_use",
+            "id": f"toolu_{word}",
+            "name": "Write",
+            "input": {"file_path": f"/home/dev/proj/{word}.py", "content": word},
+        }
         result = [{"type": "tool_result", "tool_use_id": f"toolu_{word}", "content": "ok"}]
         lines = [
             {"type": "user", "isSidechain": True, "promptId": prompt, "message": {"content": f"task {word}"}},

@@ -82,11 +82,7 @@ def texts(content: Any) -> list[str]:
 
 
 def blocks(content: Any, kind: str) -> list[dict[str, Any]]:
-    return (
-        [b for b in content if isinstance(b, dict) and b.get("type") == kind]
-        if isinstance(content, list)
-        else []
-    )
+    return [b for b in content if isinstance(b, dict) and b.get("type") == kind] if isinstance(content, list) else []
 
 
 def human(holder: dict[str, Any]) -> bool:
@@ -159,11 +155,7 @@ class Reader:
         elif kind == "attachment":
             att = entry["attachment"]
             prompt = "\n".join(texts(att.get("prompt")))
-            typed = (
-                att.get("type") == "queued_command"
-                and att.get("commandMode", "prompt") == "prompt"
-                and human(att)
-            )
+            typed = att.get("type") == "queued_command" and att.get("commandMode", "prompt") == "prompt" and human(att)
             if typed and not prompt.lstrip().startswith(ENVELOPES):
                 self.say(Want("user", "queued", prompt, place=(n, 0), uuid=uuid), line=True)
         elif kind == "queue-operation":
@@ -261,9 +253,7 @@ class Reader:
             if typed:
                 self.queued.append(want)
         elif operation in ("dequeue", "remove") and self.queue:
-            same = [
-                i for i, w in enumerate(self.queue) if text and w and (w.text or "").strip() == text.strip()
-            ]
+            same = [i for i, w in enumerate(self.queue) if text and w and (w.text or "").strip() == text.strip()]
             if same or not text or not text.lstrip().startswith(ENVELOPES):
                 del self.queue[same[0] if same else 0]
             elif None in self.queue:
@@ -279,11 +269,7 @@ class Reader:
         lines = list(self.lines)
         for want in self.queued:
             own = next(
-                (
-                    w
-                    for w in lines
-                    if w.place > want.place and (w.text or "").strip() == (want.text or "").strip()
-                ),
+                (w for w in lines if w.place > want.place and (w.text or "").strip() == (want.text or "").strip()),
                 None,
             )
             if own is not None:
@@ -350,9 +336,7 @@ class Reader:
     def quiet(self, entry: dict[str, Any]) -> bool:
         if entry["type"] == "system":
             return entry.get("subtype") != "compact_boundary"
-        return entry["type"] in ("attachment", "progress") or (
-            entry["type"] == "user" and bool(entry.get("isMeta"))
-        )
+        return entry["type"] in ("attachment", "progress") or (entry["type"] == "user" and bool(entry.get("isMeta")))
 
 
 def read(path: Path) -> Reading:

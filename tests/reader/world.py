@@ -1,6 +1,5 @@
 """Transcripts made by chance: everything the client writes, in orders it may write it, with nasty texts."""
 
-# ruff: noqa: E501
 from __future__ import annotations
 
 import json
@@ -196,9 +195,7 @@ def step(world: World, kind: str, text: str, draw: Any) -> None:
             above, world.leaf = world.leaf, None
             meta = {"trigger": "auto", "preTokens": 167000}
             world.chain("system", subtype="compact_boundary", logicalParentUuid=above, compactMetadata=meta)
-            world.user(
-                f"This session is being continued from a previous conversation. {text}", isCompactSummary=True
-            )
+            world.user(f"This session is being continued from a previous conversation. {text}", isCompactSummary=True)
         case "progress":
             world.chain("progress", data={"type": "bash_progress", "output": text})
         case "sidechain":

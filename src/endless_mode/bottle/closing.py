@@ -58,7 +58,7 @@ def closing(db: sqlite3.Connection, session: SessionRow) -> Closing:
     """The closing part of a session's bottle."""
     told = standing(db, session)
     weights = weigh(told, session.cwd)
-    fixed = "\n".join(part for part in (_fixed(told, session), goes_on_from(db, session)) if part)
+    fixed = "\n".join(part for part in (_fixed(told), goes_on_from(db, session)) if part)
     offered = candidates(told, session.cwd, weights)
     room = STATE_UNITS - units(fixed) - 150
     taken, covered = pack(offered, weights, max(room, 0), set(specifics(fixed)))
@@ -87,7 +87,8 @@ def closing(db: sqlite3.Connection, session: SessionRow) -> Closing:
 def spoken_chars(db: sqlite3.Connection, session: SessionRow) -> int:
     """About how long the conversation part is: its messages and the lines between them."""
     (said,) = db.execute(
-        "SELECT coalesce(sum(length(text)), 0) FROM messages WHERE session_id = ? AND gen = ?", (session.id, session.gen)
+        "SELECT coalesce(sum(length(text)), 0) FROM messages WHERE session_id = ? AND gen = ?",
+        (session.id, session.gen),
     ).fetchone()
     (lines,) = db.execute(
         "SELECT coalesce(sum(length(title)), 0) FROM observations WHERE session_id = ?", (session.id,)
@@ -161,7 +162,9 @@ def _event(seen: Seen, cwd: str) -> Candidate | None:
         where = f" in {relative(digest.scope, cwd)}" if digest.scope else ""
         brought = ", ".join(relative(p, cwd) for p in digest.paths[:6])
         text = f"{digest.tool} {relative(digest.target, cwd)}{where}{': ' + brought if brought else ''}"
-        return Candidate("Searches", f"find:{digest.target}:{digest.scope}", _cut(flatten(text), SEARCH_SHOWN), seen.age)
+        return Candidate(
+            "Searches", f"find:{digest.target}:{digest.scope}", _cut(flatten(text), SEARCH_SHOWN), seen.age
+        )
     if digest.kind in ("agent", "mcp", "skill", "other") and digest.target:
         text = f"{digest.tool} {digest.target}{' — ' + digest.outcome if digest.outcome else ''}"
         return Candidate("Other tools", f"tool:{digest.tool}:{digest.target[:80]}", _cut(flatten(text), 220), seen.age)
@@ -217,7 +220,7 @@ def _free(offered: list[Candidate], names: set[str]) -> list[Candidate]:
 # The fixed lines
 
 
-def _fixed(told: Standing, session: SessionRow) -> str:
+def _fixed(told: Standing) -> str:
     asked = [s for s in told.messages if asks(s)]
     lines: list[str] = []
     if asked:
@@ -252,7 +255,9 @@ def _plan(told: Standing) -> list[str]:
         return []
     steps = [line.strip() for line in plan.text.split("\n") if line.lstrip().startswith("#")]
     heads = flatten(" / ".join(s.lstrip("# ") for s in steps)) or plan.text
-    return [f"Plan {_plan_state(told, plan)} ({_clock(plan.at)}; whole in the bottle): {_cut(_quote(heads, _PLAN), _PLAN)}"]
+    return [
+        f"Plan {_plan_state(told, plan)} ({_clock(plan.at)}; whole in the bottle): {_cut(_quote(heads, _PLAN), _PLAN)}"
+    ]
 
 
 def _plan_state(told: Standing, plan: Said) -> str:
@@ -269,7 +274,9 @@ def _plan_state(told: Standing, plan: Said) -> str:
 def _decisions(told: Standing) -> list[str]:
     """Answers, refusals and approvals, newest first; questions are shortened when they do not all fit."""
     for question_chars in (160, 60, 0):
-        lines = [line for n, said in enumerate(told.messages) if (line := _decision(told.messages, n, said, question_chars))]
+        lines = [
+            line for n, said in enumerate(told.messages) if (line := _decision(told.messages, n, said, question_chars))
+        ]
         if sum(map(len, lines)) <= _DECISIONS:
             break
     return ["Decisions of the user, newest first:", *_within(lines, _DECISIONS)] if lines else []
@@ -295,15 +302,26 @@ def _todos(told: Standing) -> list[str]:
 
 def _work(told: Standing) -> list[str]:
     lines = [f"- ⏳ {flatten(_brief(s))}" for s in told.pending[:5]]
-    lines += [f"- running in the background, {flatten(s.digest.task_id)}: {_cut(flatten(_brief(s)), 120)}" for s in told.running[:4]]
-    lines += [f"- {_cut(flatten(_brief(s)), 160)}{_stale(told, s)} → {_cut(flatten(s.digest.outcome or s.digest.error or s.event.status), 140)}" for s in told.checks[:3]]
-    lines += [f"- failed: {_cut(flatten(_brief(s)), 160)} → {_cut(flatten(s.digest.error or s.digest.outcome), 140)}" for s in told.failing[:3]]
+    lines += [
+        f"- running in the background, {flatten(s.digest.task_id)}: {_cut(flatten(_brief(s)), 120)}"
+        for s in told.running[:4]
+    ]
+    lines += [
+        f"- {_cut(flatten(_brief(s)), 160)}{_stale(told, s)} → {_cut(flatten(s.digest.outcome or s.digest.error or s.event.status), 140)}"
+        for s in told.checks[:3]
+    ]
+    lines += [
+        f"- failed: {_cut(flatten(_brief(s)), 160)} → {_cut(flatten(s.digest.error or s.digest.outcome), 140)}"
+        for s in told.failing[:3]
+    ]
     return ["Work in hand:", *_within(lines, _CHECKS)] if lines else []
 
 
 def _stale(told: Standing, check: Seen) -> str:
     """Said of a check that ran before the newest change of a file."""
-    changed = next((s.age for s in told.events if s.digest.kind in ("edit", "write") and s.event.status == "ok"), check.age)
+    changed = next(
+        (s.age for s in told.events if s.digest.kind in ("edit", "write") and s.event.status == "ok"), check.age
+    )
     return " (before the last edits)" if changed < check.age else ""
 
 

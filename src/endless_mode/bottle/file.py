@@ -91,9 +91,7 @@ def archive(path: Path, archive_dir: Path, when: int) -> Path:
         target = archive_dir / f"{stamp}{suffix}-{path.name}"
         try:
             # The empty file reserves the name; the move then replaces it in one step.
-            os.close(
-                os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-            )
+            os.close(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600))
         except FileExistsError:
             continue
         try:

@@ -75,9 +75,7 @@ def _lines(block: list[Done], last_typed: int) -> list[Line]:
     lines: list[Line] = []
     run: list[Done] = []
     for event in block:
-        if run and (
-            not event.run or event.run != run[0].run or _length(run) + len(event.subtitle) > RUN_CHARS
-        ):
+        if run and (not event.run or event.run != run[0].run or _length(run) + len(event.subtitle) > RUN_CHARS):
             lines.append(_run_line(run))
             run = []
         if event.run and event.id:

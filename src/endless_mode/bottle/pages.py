@@ -70,9 +70,7 @@ def tail_first(plan: list[Page]) -> list[Page]:
     return plan[::-1]
 
 
-def tail_pages(
-    text: str, budget: int, max_tokens: int = MAX_TOKENS, max_bytes: int = MAX_BYTES
-) -> list[Page]:
+def tail_pages(text: str, budget: int, max_tokens: int = MAX_TOKENS, max_bytes: int = MAX_BYTES) -> list[Page]:
     """Pages for the end of ``text``, last page first, of at most ``budget`` tokens together.
 
     Filled from the last line upwards, so the budget goes to what is nearest to the end. Stops at a line that

@@ -53,9 +53,7 @@ def document(db: sqlite3.Connection, session: int, now: int | None = None) -> Do
     at = load_session(db, session)
     notes, before = begins_with(db, at)
     body = _cleaned([*before, *entries(db, at)])
-    request = next(
-        (e.text for e in body if isinstance(e, Speech) and e.role == "user" and e.kind in _REQUESTS), None
-    )
+    request = next((e.text for e in body if isinstance(e, Speech) and e.role == "user" and e.kind in _REQUESTS), None)
     header = Header(
         content_session_id=at.content_session_id,
         project=clean(at.cwd),

@@ -40,7 +40,7 @@ SHARE, LEAST = 0.10, 4_000
 
 _WORD = re.compile(r"[^\W_]{2,}")
 _FILLERS = frozenset(
-    "a an and are as at by for from in into is it its no not of on or that the this to was were with".split()  # noqa: SIM905
+    "a an and are as at by for from in into is it its no not of on or that the this to was were with".split()
 )
 _COMPARED = 2_000
 #: A prompt is stored this close to its line in the transcript, in milliseconds.

@@ -23,7 +23,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     where = parser.add_mutually_exclusive_group()
     where.add_argument("-o", "--output", metavar="FILE", type=Path, help=PLACE)
     where.add_argument("--stdout", action="store_true", help="print the bottle")
-    parser.add_argument("--json", action="store_true", help="print one JSON document about the bottle (with its text under --stdout)")
+    parser.add_argument(
+        "--json", action="store_true", help="print one JSON document about the bottle (with its text under --stdout)"
+    )
 
 
 def run(given: argparse.Namespace) -> int:
@@ -99,6 +101,8 @@ def put(place: Path, text: Rendered, found: Found, *, asked: bool) -> Document |
             "cannot_write", f"{place} cannot be written: {error.strerror}.", "Choose another place with -o FILE."
         ) from error
     if asked:
-        raise EndlessError("better_bottle", f"{place} is a better bottle of this session.", "Choose another place with -o FILE.")
+        raise EndlessError(
+            "better_bottle", f"{place} is a better bottle of this session.", "Choose another place with -o FILE."
+        )
     say("note: a better bottle of this session was there already and stays")
     return there

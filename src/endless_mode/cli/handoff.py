@@ -19,9 +19,14 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     """Add this command's arguments."""
     parser.add_argument("target", metavar="TARGET", help="a .jsonl or .jsonl.gz transcript, or a session id")
     parser.add_argument(
-        "--context-tokens", metavar="N", type=_positive, help="size of the context at the boundary (default: the transcript's last usage)"
+        "--context-tokens",
+        metavar="N",
+        type=_positive,
+        help="size of the context at the boundary (default: the transcript's last usage)",
     )
-    parser.add_argument("--follow", action="store_true", help="append the pages the reading plan names, as the model would read them")
+    parser.add_argument(
+        "--follow", action="store_true", help="append the pages the reading plan names, as the model would read them"
+    )
     parser.add_argument("-o", "--output", metavar="FILE", type=Path, help=PLACE)
     parser.add_argument("--json", action="store_true", help="print one JSON document")
 
@@ -46,8 +51,20 @@ def run(given: argparse.Namespace) -> int:
     handoff = compose(bottle, state_of(whole), task_in(whole), budget, "00000000")
     pages = followed(text.text, handoff.plan) if given.follow else ""
     if given.json:
-        emit({"session": found.session_id, "path": str(place), "mode": bottle.mode, "rung": found.rung, "why": found.why,
-              "context_tokens": context, "plan_tokens": budget, "plan": handoff.plan, "text": handoff.text, "pages": pages or None})
+        emit(
+            {
+                "session": found.session_id,
+                "path": str(place),
+                "mode": bottle.mode,
+                "rung": found.rung,
+                "why": found.why,
+                "context_tokens": context,
+                "plan_tokens": budget,
+                "plan": handoff.plan,
+                "text": handoff.text,
+                "pages": pages or None,
+            }
+        )
     else:
         write_text(handoff.text + "\n" + (f"\n{pages}\n" if pages else ""))
     if found.rung != "transcript":

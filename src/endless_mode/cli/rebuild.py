@@ -25,7 +25,9 @@ def run(given: argparse.Namespace) -> int:
     """Read every transcript that is still there from its beginning."""
     home = find_home()
     if not home.database.exists():
-        raise EndlessError("no_store", "There is no database yet.", "It comes with the first session that runs with the hooks.")
+        raise EndlessError(
+            "no_store", "There is no database yet.", "It comes with the first session that runs with the hooks."
+        )
     done: list[str] = []
     gone: list[str] = []
     only = whole_id(home, given.session)
@@ -38,7 +40,9 @@ def run(given: argparse.Namespace) -> int:
             ingest_file(store, Path(path), session_id=session_id, progress=progress(session_id[:8]))
             done.append(session_id)
     if given.session and not done and not gone:
-        raise EndlessError("no_such_session", f"Session {given.session} is not in the store.", "See `endless sessions`.")
+        raise EndlessError(
+            "no_such_session", f"Session {given.session} is not in the store.", "See `endless sessions`."
+        )
     if given.json:
         emit({"rebuilt": done, "transcript_gone": gone})
     else:

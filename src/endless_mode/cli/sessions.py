@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from typing import Any
 
 from endless_mode.cli.output import emit, say, table, when
 from endless_mode.home import find_home
@@ -27,7 +28,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(given: argparse.Namespace) -> int:
     """List sessions, newest first."""
     home = find_home()
-    rows: list[dict[str, object]] = []
+    rows: list[dict[str, Any]] = []
     if home.database.exists():
         db = open_reader(home.database)
         cursor = db.execute(_QUERY, (given.project.rstrip("/"), given.limit))
@@ -38,7 +39,9 @@ def run(given: argparse.Namespace) -> int:
         emit(rows)
     elif rows:
         heads = ("session", "last", "prompts", "legs", "project")
-        cells = [[str(r["session"]), when(r["last_at"]), str(r["prompts"]), str(r["legs"]), str(r["project"])] for r in rows]  # type: ignore[arg-type]
+        cells = [
+            [str(r["session"]), when(r["last_at"]), str(r["prompts"]), str(r["legs"]), str(r["project"])] for r in rows
+        ]
         print(table(heads, cells))
     else:
         say("No sessions are known yet. They come in while the client runs with the hooks installed.")

@@ -11,7 +11,7 @@ import msgspec
 
 from endless_mode.claude_mem import ClaudeMem
 from endless_mode.cli.output import emit, when, write_text
-from endless_mode.cli.target import Loaded, loaded
+from endless_mode.cli.target import loaded
 from endless_mode.clients.claude_code.fetch import fetch
 from endless_mode.deliver.ladder import database
 from endless_mode.errors import EndlessError
@@ -52,13 +52,13 @@ def run(given: argparse.Namespace) -> int:
         pass
     elif given.target:
         with loaded(given.target) as made:
-            found = made.store.read(lambda db: [_one(db, n, made) for n in numbers])
+            found = made.store.read(lambda db: [_one(db, n) for n in numbers])
     else:
         home = find_home()
         if not home.database.exists():
             raise EndlessError("no_store", "There is no database yet.", "Name a transcript with --in TARGET.")
         db = open_reader(home.database)
-        found = [_one(db, n, None) for n in numbers]
+        found = [_one(db, n) for n in numbers]
         db.close()
     found += [_of_claude_mem(n) for n in theirs]
     if given.json:
@@ -89,14 +89,18 @@ def parse_ids(word: str) -> list[int]:
 def _number(digits: str) -> int:
     plain = digits.strip("# ")
     if len(plain) > LONGEST:
-        raise EndlessError("no_such_observation", f"There is no observation {plain[:40]}.", "Ids stand in the bottle as [#12].")
+        raise EndlessError(
+            "no_such_observation", f"There is no observation {plain[:40]}.", "Ids stand in the bottle as [#12]."
+        )
     return int(plain)
 
 
-def _one(db: sqlite3.Connection, number: int, made: Loaded | None) -> dict[str, Any]:
+def _one(db: sqlite3.Connection, number: int) -> dict[str, Any]:
     row = db.execute(_QUERY, (number,)).fetchone()
     if row is None:
-        raise EndlessError("no_such_observation", f"There is no observation {number}.", "Ids stand in the bottle as [#12].")
+        raise EndlessError(
+            "no_such_observation", f"There is no observation {number}.", "Ids stand in the bottle as [#12]."
+        )
     found = dict(zip(_NAMES, row, strict=True))
     path, offset, result_offset = found.pop("path"), found.pop("offset"), found.pop("result_offset")
     event = None
@@ -111,7 +115,9 @@ def _of_claude_mem(number: int) -> dict[str, Any]:
     """An observation whose id stands in a bottle as ``[#cm:12]``."""
     observation = ClaudeMem(database(find_home())).observation(number)
     if observation is None:
-        raise EndlessError("no_such_observation", f"claude-mem has no observation {number}.", "Ids stand in the bottle as [#cm:12].")
+        raise EndlessError(
+            "no_such_observation", f"claude-mem has no observation {number}.", "Ids stand in the bottle as [#cm:12]."
+        )
     return {**msgspec.structs.asdict(observation), "id": f"cm:{number}", "source": "claude-mem"}
 
 
@@ -134,14 +140,20 @@ def _text(found: dict[str, Any], *, full: bool) -> str:
 
 
 def _claude_mem_text(found: dict[str, Any]) -> str:
-    parts = [f"[#{found['id']}] {found['title']}", f"{found['type']} · {when(found['at'])} UTC · observed by claude-mem, not verbatim"]
+    parts = [
+        f"[#{found['id']}] {found['title']}",
+        f"{found['type']} · {when(found['at'])} UTC · observed by claude-mem, not verbatim",
+    ]
     parts += [found[name] for name in ("subtitle", "narrative") if found[name]]
     for name in ("facts", "files_read", "files_modified"):
-        parts += [f"--- {name.replace('_', ' ')}\n" + "\n".join(f"- {one}" for one in found[name])] if found[name] else []
+        parts += (
+            [f"--- {name.replace('_', ' ')}\n" + "\n".join(f"- {one}" for one in found[name])] if found[name] else []
+        )
     return "\n".join(parts)
 
 
 def _values(given: dict[str, Any]) -> str:
     return "\n".join(
-        f"{key}: {value if isinstance(value, str) else msgspec.json.encode(value).decode()}" for key, value in given.items()
+        f"{key}: {value if isinstance(value, str) else msgspec.json.encode(value).decode()}"
+        for key, value in given.items()
     )

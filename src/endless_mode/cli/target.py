@@ -169,7 +169,9 @@ def _without_transcript(name: str, home: Home, problem: EndlessError, enriched: 
     with _reader(home) as store:
         found = best_document(home, store, name, enriched=enriched)
         if found.document is None:
-            raise NoSuchSession(problem.code, f"{problem.message} Nothing else is left of it: {found.why}.", problem.hint)
+            raise NoSuchSession(
+                problem.code, f"{problem.message} Nothing else is left of it: {found.why}.", problem.hint
+            )
         made = Found(found.document, found.rung, found.why, home, name)
         if store is not None and found.session is not None:
             number = found.session

@@ -332,7 +332,6 @@ class Desk:
         text = compose(bottle, state, task, budget, claim.marker, stale=stale).text
         return text, bottle.mode if bottle is not None else "state", budget
 
-
     def _current(self, at: SessionRow) -> Bottle | None:
         """The bottle on disk, when it holds everything the session has: a seal has just made it."""
         ask = (

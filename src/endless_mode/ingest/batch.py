@@ -63,7 +63,9 @@ class Batch:
         self._prompt_of: dict[str, int] = {}
         (self.prompts,) = db.execute("SELECT prompts FROM sessions WHERE id = ?", (session,)).fetchone()
         self.facts: dict[str, str] = {}
-        self._forgotten = {key for (key,) in db.execute("SELECT key FROM forgotten WHERE session IN ('', ?)", (self._content_id(),))}
+        self._forgotten = {
+            key for (key,) in db.execute("SELECT key FROM forgotten WHERE session IN ('', ?)", (self._content_id(),))
+        }
         self.first_at: int | None = None
         self.last_at: int | None = None
         self.cwd = cwd
@@ -101,17 +103,34 @@ class Batch:
                 if item.name == "cwd":
                     self.cwd = item.value
             case Boundary():
-                self._db.execute(_BOUNDARY, (self._session, item.key, self._gen, item.offset, item.index,
-                                             item.trigger, item.pre_tokens, item.at))
+                self._db.execute(
+                    _BOUNDARY,
+                    (
+                        self._session,
+                        item.key,
+                        self._gen,
+                        item.offset,
+                        item.index,
+                        item.trigger,
+                        item.pre_tokens,
+                        item.at,
+                    ),
+                )
             case Summary():
-                self._db.execute(_SUMMARY, (self._session, item.key, self._gen, item.offset, item.index, item.text, item.at))
+                self._db.execute(
+                    _SUMMARY, (self._session, item.key, self._gen, item.offset, item.index, item.text, item.at)
+                )
             case Proof():
-                self._db.execute("INSERT OR REPLACE INTO proofs VALUES (?, ?, ?, ?, ?, ?)",
-                                 (self._session, item.offset, self._gen, item.event, item.marker, item.at))
+                self._db.execute(
+                    "INSERT OR REPLACE INTO proofs VALUES (?, ?, ?, ?, ?, ?)",
+                    (self._session, item.offset, self._gen, item.event, item.marker, item.at),
+                )
             case Withdrawn():
                 self.flush()
-                self._db.execute("UPDATE messages SET withdrawn = ? WHERE session_id = ? AND key = ?",
-                                 (item.reason, self._session, item.key))
+                self._db.execute(
+                    "UPDATE messages SET withdrawn = ? WHERE session_id = ? AND key = ?",
+                    (item.reason, self._session, item.key),
+                )
             case Branch():
                 self.flush()
                 self._branch(item)
@@ -122,10 +141,13 @@ class Batch:
     def flush(self) -> None:
         """Write what was collected."""
         if self._messages:
-            self._db.executemany(_MESSAGE, [
-                (self._session, m.key, self._gen, m.offset, m.index, m.role, m.kind, m.text, m.at, m.message_id)
-                for m in self._messages.values()
-            ])
+            self._db.executemany(
+                _MESSAGE,
+                [
+                    (self._session, m.key, self._gen, m.offset, m.index, m.role, m.kind, m.text, m.at, m.message_id)
+                    for m in self._messages.values()
+                ],
+            )
             self._messages.clear()
         if self._events:
             self._flush_events()
@@ -181,22 +203,47 @@ class Batch:
         return known
 
     def _insert_event(self, event: ToolEvent, digest: Digest) -> int:
-        cursor = self._db.execute(_EVENT, (
-            self._session, event.tool_use_id, self._gen, event.offset, event.index, event.name, event.status,
-            self._state_of(event), self._kept(digest), event.at, event.ended_at, event.result_offset,
-            event.agent_id, digest.task_id,
-        ))
+        cursor = self._db.execute(
+            _EVENT,
+            (
+                self._session,
+                event.tool_use_id,
+                self._gen,
+                event.offset,
+                event.index,
+                event.name,
+                event.status,
+                self._state_of(event),
+                self._kept(digest),
+                event.at,
+                event.ended_at,
+                event.result_offset,
+                event.agent_id,
+                digest.task_id,
+            ),
+        )
         assert cursor.lastrowid is not None
         return cursor.lastrowid
 
     def _update_event(self, row: int, event: ToolEvent, digest: Digest, fresh: bool) -> None:
-        self._db.execute(_EVENT_DONE, (
-            event.status, self._state_of(event), self._kept(digest), event.ended_at, event.result_offset,
-            digest.task_id, self._gen, row,
-        ))
+        self._db.execute(
+            _EVENT_DONE,
+            (
+                event.status,
+                self._state_of(event),
+                self._kept(digest),
+                event.ended_at,
+                event.result_offset,
+                digest.task_id,
+                self._gen,
+                row,
+            ),
+        )
         if fresh:
-            self._db.execute("UPDATE tool_events SET offset = ?, idx = ?, at = ?, rewound = '' WHERE id = ?",
-                             (event.offset, event.index, event.at, row))
+            self._db.execute(
+                "UPDATE tool_events SET offset = ?, idx = ?, at = ?, rewound = '' WHERE id = ?",
+                (event.offset, event.index, event.at, row),
+            )
 
     def _kept(self, digest: Digest) -> str:
         """The digest as JSON; without its excerpt once an observation's narrative holds it."""
@@ -232,11 +279,15 @@ class Batch:
         first = report.result.strip() or report.summary.strip()
         digest.outcome = " ".join(first.split())[:400]
         digest.excerpt = (report.summary + "\n" + report.result).strip()[:4000]
-        self._db.execute("UPDATE tool_events SET digest = ?, status = ?, ended_at = ? WHERE id = ?",
-                         (self._kept(digest), digest.status, report.at, row[0]))
+        self._db.execute(
+            "UPDATE tool_events SET digest = ?, status = ?, ended_at = ? WHERE id = ?",
+            (self._kept(digest), digest.status, report.at, row[0]),
+        )
         if self._observer is not None:
             observation = self._observer.observe(digest, self.cwd)
-            made = observation_row(self._session, self._observer.name, row[0], observation, self.prompts, row[2], report.at)
+            made = observation_row(
+                self._session, self._observer.name, row[0], observation, self.prompts, row[2], report.at
+            )
             if not observe_again(self._db, made):
                 self._db.execute(OBSERVATION, made)
 
@@ -270,13 +321,31 @@ def title_key(title: str) -> str:
 
 
 def observation_row(
-    session: int, source: str, event: int, seen: Observation, prompt: int, first: int | None, last: int | None, ordinal: int = 0
+    session: int,
+    source: str,
+    event: int,
+    seen: Observation,
+    prompt: int,
+    first: int | None,
+    last: int | None,
+    ordinal: int = 0,
 ) -> tuple[object, ...]:
     """The parameters of one observation, for :data:`OBSERVATION`."""
     lists = (seen.facts, seen.concepts, seen.files_read, seen.files_modified)
     return (
-        session, source, event, ordinal, seen.type, seen.title, seen.subtitle, seen.narrative,
-        *(_json.encode(v).decode() for v in lists), seen.run, prompt, first, last,
+        session,
+        source,
+        event,
+        ordinal,
+        seen.type,
+        seen.title,
+        seen.subtitle,
+        seen.narrative,
+        *(_json.encode(v).decode() for v in lists),
+        seen.run,
+        prompt,
+        first,
+        last,
     )
 
 

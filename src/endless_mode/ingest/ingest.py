@@ -12,7 +12,6 @@ from errno import EISDIR, ENOENT
 from itertools import chain
 from os import strerror
 from pathlib import Path
-from typing import BinaryIO
 
 import msgspec
 from msgspec import Struct
@@ -26,7 +25,7 @@ from endless_mode.errors import EndlessError
 from endless_mode.ingest.batch import Batch
 from endless_mode.names import BadName, check_session_id
 from endless_mode.observe.base import InlineObserver
-from endless_mode.observe.rules import RulesObserver
+from endless_mode.observe.rules import RULES
 from endless_mode.store import Store
 from endless_mode.tail import Cursor, FileSource, continues, cursor_at, lines
 
@@ -65,7 +64,7 @@ def ingest_file(
     *,
     session_id: str = "",
     adapter: ClaudeCode | None = None,
-    observer: InlineObserver | None = RulesObserver(),
+    observer: InlineObserver | None = RULES,
     progress: Progress | None = None,
     stretch: int = STRETCH,
 ) -> IngestResult:
@@ -92,7 +91,9 @@ def ingest_file(
             raise IsADirectoryError(EISDIR, strerror(EISDIR))
         size = source.size()
         if size == 0:
-            raise Unreadable("empty_transcript", f"{path.name} is empty.", "The client writes the first line with the first prompt.")
+            raise Unreadable(
+                "empty_transcript", f"{path.name} is empty.", "The client writes the first line with the first prompt."
+            )
         content_id = check_session_id(session_id) if session_id else client.session_id(path, source)
         session = store.write(lambda db: ensure_session(db, client.name, content_id))
         result = _ingest(store, source, session, content_id, "", client, observer, progress, stretch)
@@ -132,7 +133,9 @@ def ensure_session(db: sqlite3.Connection, platform: str, content_id: str) -> in
 
 def is_forgotten(db: sqlite3.Connection, platform: str, content_id: str) -> bool:
     """Whether a tombstone stands for the session."""
-    row = db.execute("SELECT 1 FROM tombstones WHERE platform_source = ? AND content_session_id = ?", (platform, content_id))
+    row = db.execute(
+        "SELECT 1 FROM tombstones WHERE platform_source = ? AND content_session_id = ?", (platform, content_id)
+    )
     return row.fetchone() is not None
 
 
@@ -173,7 +176,7 @@ def _ingest(
         while more:
 
             def work(db: sqlite3.Connection, offset: int = offset) -> tuple[int, bool]:
-                return _stretch(db, known, reader, fed, stream, offset, session, agent, gen, source, observer, stretch)
+                return _stretch(db, known, reader, fed, offset, session, agent, gen, source, observer, stretch)
 
             moved, more = store.write(work)
             if moved > offset:
@@ -181,7 +184,12 @@ def _ingest(
                 if progress is not None:
                     progress(offset, size)
     counts = reader.counts
-    result.new_bytes, result.lines, result.objects, result.skipped = offset - start, counts.lines, counts.objects, counts.skipped
+    result.new_bytes, result.lines, result.objects, result.skipped = (
+        offset - start,
+        counts.lines,
+        counts.objects,
+        counts.skipped,
+    )
     result.torn = 0 if source.packed else max(0, size - offset)
     return result
 
@@ -200,7 +208,6 @@ def _stretch(
     known: _Late,
     reader: ClaudeCodeReader,
     fed: Iterator[Line],
-    stream: BinaryIO,
     offset: int,
     session: int,
     agent: str,
@@ -294,8 +301,20 @@ def _save(
         " path = excluded.path, device = excluded.device, inode = excluded.inode, offset = excluded.offset,"
         " anchor = excluded.anchor, gen = excluded.gen, state = excluded.state, lines = lines + excluded.lines,"
         " objects = objects + excluded.objects, skipped = skipped + excluded.skipped",
-        (session, agent, str(source.path), cursor.device, cursor.inode, offset, cursor.anchor, gen, reader.state(),
-         counts.lines - saved.lines, counts.objects - saved.objects, counts.skipped - saved.skipped),
+        (
+            session,
+            agent,
+            str(source.path),
+            cursor.device,
+            cursor.inode,
+            offset,
+            cursor.anchor,
+            gen,
+            reader.state(),
+            counts.lines - saved.lines,
+            counts.objects - saved.objects,
+            counts.skipped - saved.skipped,
+        ),
     )
 
 
@@ -307,6 +326,15 @@ def _session_row(db: sqlite3.Connection, session: int, batch: Batch, context_tok
         " branch = CASE WHEN ?5 <> '' THEN ?5 ELSE branch END, title = CASE WHEN ?6 <> '' THEN ?6 ELSE title END,"
         " started_at = min(coalesce(started_at, ?7), coalesce(?7, started_at)),"
         " last_at = max(coalesce(last_at, ?8), coalesce(?8, last_at)) WHERE id = ?9",
-        (batch.prompts, context_tokens, facts.get("cwd", ""), facts.get("version", ""), facts.get("branch", ""),
-         facts.get("title", ""), batch.first_at, batch.last_at, session),
+        (
+            batch.prompts,
+            context_tokens,
+            facts.get("cwd", ""),
+            facts.get("version", ""),
+            facts.get("branch", ""),
+            facts.get("title", ""),
+            batch.first_at,
+            batch.last_at,
+            session,
+        ),
     )

@@ -278,3 +278,7 @@ _LINES: dict[DigestKind, Callable[[Digest, str], Line]] = {
     "mcp": _other,
     "other": _other,
 }
+
+
+#: The default observer; it has no state.
+RULES = RulesObserver()

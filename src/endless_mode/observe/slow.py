@@ -53,7 +53,9 @@ def claim(db: sqlite3.Connection, session: int, most: int) -> list[Waiting]:
 def confirm(db: sqlite3.Connection, session: int, source: str, seen: dict[int, list[Observation]]) -> None:
     """Store what an observer says of events it claimed; each is confirmed with 0..n observations."""
     for event, observations in seen.items():
-        times = db.execute("SELECT at, ended_at FROM tool_events WHERE id = ? AND session_id = ?", (event, session)).fetchone()
+        times = db.execute(
+            "SELECT at, ended_at FROM tool_events WHERE id = ? AND session_id = ?", (event, session)
+        ).fetchone()
         if times is None:
             continue
         for n, one in enumerate(observations):

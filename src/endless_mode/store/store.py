@@ -224,7 +224,11 @@ def _roll_back(db: sqlite3.Connection) -> None:
 def open_reader(path: Path) -> sqlite3.Connection:
     """A connection that cannot write and never checkpoints."""
     db = sqlite3.connect(
-        f"file:{_quoted(path)}?mode=ro", uri=True, check_same_thread=False, isolation_level=None, timeout=_BUSY_MS / 1000
+        f"file:{_quoted(path)}?mode=ro",
+        uri=True,
+        check_same_thread=False,
+        isolation_level=None,
+        timeout=_BUSY_MS / 1000,
     )
     db.execute("PRAGMA query_only=1")
     db.execute("PRAGMA wal_autocheckpoint=0")

@@ -24,9 +24,7 @@ PROTOCOL = 1
 MAX_BODY = 8 * 1024 * 1024
 MAX_TIMEOUT_MS = 60_000
 
-SessionId = Annotated[
-    str, Meta(pattern=r"^(?!\.{1,2}$)[A-Za-z0-9._-]{1,128}$", description="The client's session id")
-]
+SessionId = Annotated[str, Meta(pattern=r"^(?!\.{1,2}$)[A-Za-z0-9._-]{1,128}$", description="The client's session id")]
 TimeoutMs = Annotated[int, Meta(ge=0, le=MAX_TIMEOUT_MS, description="Longest wait for the drain")]
 T = TypeVar("T")
 
@@ -225,9 +223,7 @@ def decode(body: bytes, kind: type[T]) -> T:
         return msgspec.json.decode(body, type=kind)
     except msgspec.ValidationError as error:
         # msgspec's text names types and places in the document; it quotes no values.
-        raise BadRequest(
-            "invalid_body", f"The body does not fit: {error}.", "See /api/openapi.json."
-        ) from error
+        raise BadRequest("invalid_body", f"The body does not fit: {error}.", "See /api/openapi.json.") from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise BadRequest("malformed_json", "The body is not valid JSON.", "Send one JSON object.") from error
 

@@ -101,5 +101,7 @@ class ClaudeCode:
         except OSError:
             return []
         return [
-            (stem_of(p).removeprefix("agent-"), p) for p in files if p.name.startswith("agent-") and not p.name.startswith(_SIDE_CALLS)
+            (stem_of(p).removeprefix("agent-"), p)
+            for p in files
+            if p.name.startswith("agent-") and not p.name.startswith(_SIDE_CALLS)
         ]

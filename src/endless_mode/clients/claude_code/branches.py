@@ -59,11 +59,7 @@ def _place(link: Link, above: str) -> str:
 
 
 def _typed(link: Link) -> bool:
-    return (
-        link.type == "user"
-        and not link.isMeta
-        and next(iter_blocks(link.message, "tool_result"), None) is None
-    )
+    return link.type == "user" and not link.isMeta and next(iter_blocks(link.message, "tool_result"), None) is None
 
 
 def _above(link: Link) -> str:

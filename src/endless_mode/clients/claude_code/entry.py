@@ -255,7 +255,9 @@ def _mend(message: Any) -> Any:
     if not isinstance(message.get("content"), list):
         return message
     blocks = [
-        {"type": "text", "text": b} if isinstance(b, str) else {k: v for k, v in b.items() if k != "type" or isinstance(v, str)}
+        {"type": "text", "text": b}
+        if isinstance(b, str)
+        else {k: v for k, v in b.items() if k != "type" or isinstance(v, str)}
         for b in message["content"]
         if isinstance(b, str | dict)
     ]

@@ -152,11 +152,12 @@ class ToolUses:
         """A plan that only the result, or only the plan file written before, has in words."""
         if event.status != "ok":
             return
-        if event.name == "ExitPlanMode" and not plan_of(event).strip() and (plan := approved_plan(event)).strip():
+        if (event.name == "ExitPlanMode" and not plan_of(event).strip() and (plan := approved_plan(event)).strip()) or (
+            event.name == "Write"
+            and _PLAN_FILE.search(text_of(event.input.get("file_path")))
+            and (plan := text_of(event.input.get("content"))).strip()
+        ):
             yield from self._plan(event, f"plan:{event.tool_use_id}", plan)
-        elif event.name == "Write" and _PLAN_FILE.search(text_of(event.input.get("file_path"))):
-            if (plan := text_of(event.input.get("content"))).strip():
-                yield from self._plan(event, f"plan:{event.tool_use_id}", plan)
 
     def _plan(self, event: ToolEvent, key: str, plan: str) -> Iterator[Item]:
         """A plan in words. It takes the place of the draft before it, unless the draft has the same words."""
