@@ -14,6 +14,8 @@ from endless_mode.model import Digest, Todo
 #: How far back the packing looks, in tool events and in messages.
 EVENTS_SEEN = 800
 MESSAGES_SEEN = 400
+#: A failure that many tool events ago is no longer work in hand.
+FAILURES_SEEN = 80
 #: How many of the newest pieces of code and names of a file are kept; older ones are never shown.
 HUNKS_KEPT, SYMBOLS_KEPT = 4, 48
 
@@ -167,5 +169,5 @@ def _command(told: Standing, seen: Seen, known: set[str]) -> None:
     known.add(head)
     if seen.digest.check:
         told.checks.append(seen)
-    elif seen.event.status == "failed":
+    elif seen.event.status == "failed" and seen.age < FAILURES_SEEN:
         told.failing.append(seen)
