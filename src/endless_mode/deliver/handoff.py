@@ -9,6 +9,7 @@ from __future__ import annotations
 import sqlite3
 from pathlib import Path
 
+import msgspec
 from msgspec import Struct
 
 from endless_mode.bottle.closing import STATE_UNITS, units
@@ -166,8 +167,13 @@ def _shortened(state: str, room: int) -> str:
 
 def _call(path: str, page: Page) -> str:
     if page.limit == 0:
-        return f'Read(file_path="{path}")'
-    return f'Read(file_path="{path}", offset={page.offset}, limit={page.limit})'
+        return f"Read(file_path={_quoted(path)})"
+    return f"Read(file_path={_quoted(path)}, offset={page.offset}, limit={page.limit})"
+
+
+def _quoted(path: str) -> str:
+    """A path between double quotes, as JSON writes it."""
+    return msgspec.json.encode(path).decode()
 
 
 def _opening(path: str, calls: list[str]) -> list[str]:
