@@ -43,6 +43,8 @@ _SAID = re.compile(r"the user (?:said|provided the following reason[^:]*):\s*(.+
 _REFUSED = "doesn't want to proceed"
 #: What the client says for a person who dismissed a question: nobody's words.
 _CLARIFY = "The user wants to clarify these questions."
+#: Between the ways in which one item may stand.
+OR = "\0"
 _COMMAND = re.compile(r"<command-name>\s*/?(.*?)\s*</command-name>")
 _ARGUMENTS = re.compile(r"<command-args>(.*?)</command-args>", re.S)
 _STEERING = frozenset("clear compact model exit context ide plugin mcp release-notes config cost help login".split())
@@ -79,8 +81,8 @@ class Text:
         self.tokens = Haystack(text)
 
     def holds(self, item: str) -> bool:
-        """Whether the item stands in the text, white space and line marks aside."""
-        return item in self._sentences or item in self._plain or item in self._flat
+        """Whether the item stands in the text, white space and line marks aside; of alternatives, any."""
+        return any(i in self._sentences or i in self._plain or i in self._flat for i in item.split(OR))
 
 
 def items(cut: Cut) -> dict[str, list[str]]:
@@ -96,7 +98,7 @@ def items(cut: Cut) -> dict[str, list[str]]:
         "commands": (c[:COMMAND_START].strip() for c in runs),
         "commands whole": runs,
         "failed commands": (flat(c)[:COMMAND_START].strip() for c, _ in failed),
-        "error lines": (line for _, text in failed if (line := error_line(text))),
+        "error lines": (either(line, shortened(cut, line)) for _, text in failed if (line := error_line(text))),
         "changed files": (inside(cut, target(e)) for e in before if e.kind == "call" and e.name in WRITERS),
         "read files": (inside(cut, target(e)) for e in before if e.kind == "call" and e.name == "Read"),
         "answers": answers(before),
@@ -107,6 +109,18 @@ def items(cut: Cut) -> dict[str, list[str]]:
     kept = {name: [i for i in dict.fromkeys(values) if i] for name, values in found.items()}
     kept["decisions"] = [i for name in ("answers", "refusals", "plans", "open todos") for i in kept[name]]
     return kept
+
+
+def either(*ways: str) -> str:
+    """One item that may stand in several ways."""
+    return OR.join(dict.fromkeys(ways))
+
+
+def shortened(cut: Cut, line: str) -> str:
+    """A line with the session's working directories cut off its paths, which the client states to the model."""
+    for root in sorted((f"{c.rstrip('/')}/" for c in cut.session.cwds if c), key=len, reverse=True):
+        line = line.replace(root, "")
+    return line
 
 
 def inside(cut: Cut, path: str) -> str:
