@@ -48,7 +48,7 @@ OR = "\0"
 _COMMAND = re.compile(r"<command-name>\s*/?(.*?)\s*</command-name>")
 _ARGUMENTS = re.compile(r"<command-args>(.*?)</command-args>", re.S)
 _STEERING = frozenset("clear compact model exit context ide plugin mcp release-notes config cost help login".split())
-_LISTED = re.compile(r"#(\d+) \[(\w+)\]")
+_LISTED = re.compile(r"#(\d+) \[(\w+)\] ([^\n\[]+)")
 _TASK = re.compile(r"Task #(\d+) created")
 
 
@@ -232,9 +232,9 @@ def open_todos(before: list[Event]) -> list[str]:
             todos = [flat(str(t.get("content") or "")) for t in rows if t.get("status") != "completed"]
         elif event.kind == "call" and event.name == "TaskCreate":
             pending[event.call_id] = flat(str(event.input.get("subject") or ""))
-        elif event.kind == "result" and event.name == "TaskList":
-            listed = dict(_LISTED.findall(event.text))
-            done |= {number for number in subjects if listed.get(number) in ("completed", "deleted")}
+        elif event.kind == "result" and event.name == "TaskList" and (listed := _LISTED.findall(event.text)):
+            subjects = {number: flat(subject) for number, _, subject in listed}
+            done = {number for number, state, _ in listed if state in ("completed", "deleted")}
         elif event.kind == "result" and event.call_id in pending and (match := _TASK.search(event.text)):
             subjects[match.group(1)] = pending[event.call_id]
             done.discard(match.group(1))

@@ -64,6 +64,7 @@ def standing(db: sqlite3.Connection, session: SessionRow) -> Standing:
     """Gather the facts of a session's main line."""
     told = Standing(_messages(db, session), [], {}, [], [], [], [], [])
     todos: dict[str, Todo] = {}
+    lists: dict[str, int] = {}
     whole_seen = False
     commands: set[str] = set()
     over: set[str] = set()
@@ -76,7 +77,9 @@ def standing(db: sqlite3.Connection, session: SessionRow) -> Standing:
         _file(told.files, seen, session.cwd, by_agent)
         if digest.kind == "todo" and not whole_seen and digest.status == "ok":
             for todo in digest.todos:
-                _merge(todos, todo)
+                _merge(todos, todo, lists)
+                if event.name == "TaskCreate":
+                    lists[todo.id] = lists.get(todo.id, 0) + 1
             whole_seen = digest.todos_whole
         if digest.outcome.startswith(_OVER):
             over |= {digest.task_id, digest.target}
@@ -125,9 +128,12 @@ def relative(path: str, cwd: str) -> str:
     return path[len(cwd) + 1 :] if cwd and path.startswith(cwd + "/") else path
 
 
-def _merge(todos: dict[str, Todo], older: Todo) -> None:
-    """An older word on an item gives what newer ones left open: an update may name only what it changed."""
-    key = older.id or older.text
+def _merge(todos: dict[str, Todo], older: Todo, lists: dict[str, int]) -> None:
+    """An older word on an item gives what newer ones left open: an update may name only what it changed.
+
+    What is older than an item's creation speaks of another item: ``lists`` counts the creations met so far by id.
+    """
+    key = f"{older.id}~{lists.get(older.id, 0)}" if older.id else older.text
     newer = todos.get(key)
     if newer is None:
         todos[key] = older
