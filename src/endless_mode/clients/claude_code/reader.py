@@ -8,6 +8,7 @@ branches (``branches.py``).
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -28,7 +29,15 @@ from endless_mode.clients.claude_code.entry import (
     ms_of,
     text_of,
 )
-from endless_mode.clients.claude_code.state import MAX_ABANDONED, MAX_AWAITED, MAX_HIDDEN, Queued, State, text_digest
+from endless_mode.clients.claude_code.state import (
+    MAX_ABANDONED,
+    MAX_AWAITED,
+    MAX_HIDDEN,
+    RECENT,
+    Queued,
+    State,
+    text_digest,
+)
 from endless_mode.clients.claude_code.tool_uses import ToolUses
 from endless_mode.model import (
     Boundary,
@@ -61,6 +70,8 @@ _SKIPPED = frozenset(
 _KNOWN = _SKIPPED | {
     *("user", "assistant", "system", "attachment", "queue-operation", "summary", "ai-title", "custom-title")
 }
+#: Last characters of a uuid by which a second copy is known.
+_MARK = 12
 _state = msgspec.json.Decoder(State)
 
 
@@ -85,6 +96,8 @@ class ClaudeCodeReader:
         self._at = _state.decode(state) if state else State()
         self._facts: dict[str, str] = {}
         self._tools = ToolUses(source, self._at, hidden)
+        self._recent = deque(self._at.recent, RECENT)
+        self._seen = set(self._recent)
         self._handlers: dict[str, Callable[[Entry, int], Iterator[Item]]] = {
             "user": self._user,
             "assistant": self._assistant,
@@ -98,6 +111,7 @@ class ClaudeCodeReader:
 
     def state(self) -> bytes:
         """The state after the last line fed, as JSON."""
+        self._at.recent = list(self._recent)
         return msgspec.json.encode(self._at)
 
     def feed(self, lines: Iterable[Line]) -> Iterator[Item]:
@@ -138,6 +152,8 @@ class ClaudeCodeReader:
     def _chain(self, entry: Entry) -> Iterator[Item]:
         """Follow the parent chain: the leaf, loose beginnings, and abandoned branches that grow again."""
         at, parent = self._at, entry.parentUuid
+        if self._is_copy(text_of(entry.uuid)):
+            return
         if isinstance(parent, str) and parent != at.leaf:
             for branch in at.abandoned:
                 if parent not in branch.leaves:
@@ -154,6 +170,17 @@ class ClaudeCodeReader:
         if entry.type == "assistant":
             at.detached = ""
         at.leaf = entry.uuid
+
+    def _is_copy(self, uuid: str) -> bool:
+        """Whether this is the second copy of a line of late: then the leaf is where it was."""
+        mark = uuid[-_MARK:]
+        if mark in self._seen:
+            return True
+        if len(self._recent) == RECENT:
+            self._seen.discard(self._recent.popleft())
+        self._recent.append(mark)
+        self._seen.add(mark)
+        return False
 
     def _typed(self, entry: Entry, offset: int) -> Iterator[Item]:
         """A typed entry: does it leave a branch behind?"""

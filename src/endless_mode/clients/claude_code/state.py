@@ -51,6 +51,8 @@ class State(Struct):
     plan_draft: str = ""
     facts: dict[str, str] = field(default_factory=dict)
     context_tokens: int = 0
+    #: Ends of the newest uuids: lines are sometimes written twice, close together.
+    recent: list[str] = field(default_factory=list)
 
 
 #: How many answered-elsewhere queue entries, open calls and abandoned branches are kept in mind.
@@ -58,6 +60,7 @@ MAX_AWAITED = 32
 MAX_HIDDEN = 4096
 MAX_OPEN = 512
 MAX_ABANDONED = 32
+RECENT = 256
 
 
 def text_digest(text: str) -> str:
