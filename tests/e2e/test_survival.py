@@ -107,6 +107,7 @@ def test_three_in_one_process(us: Surviving, api: MessagesApi) -> None:
         assert all(f"Count the {known}" in record for known in birds[: number + 1])
         assert all(f"All {known} counted." in record for known in birds[:number])
     assert len(handoffs_in(api.main[-1])) == 1
+    wait_until(lambda: f"All {birds[-1]} counted." in us.bottle(session), 20)
     whole = us.bottle(session)
     assert all(whole.partition("## Where things stand")[0].count(f"All {bird} counted.") == 1 for bird in birds)
 
