@@ -21,6 +21,7 @@ from endless_mode.bottle.predecessor import goes_on_from
 from endless_mode.bottle.specifics import specifics
 from endless_mode.bottle.standing import HUNKS_KEPT, SYMBOLS_KEPT, FileState, Seen, Standing, asks, relative, standing
 from endless_mode.bottle.view import Said, SessionRow
+from endless_mode.observe.wording import inside
 
 #: UTF-16 units of the state.
 STATE_UNITS = 6_000
@@ -169,11 +170,6 @@ def _event(seen: Seen, cwd: str) -> Candidate | None:
         text = f"{digest.tool} {digest.target}{' — ' + digest.outcome if digest.outcome else ''}"
         return Candidate("Other tools", f"tool:{digest.tool}:{digest.target[:80]}", _cut(flatten(text), 220), seen.age)
     return None
-
-
-def inside(text: str, cwd: str) -> str:
-    """A text with the paths below the session's directory as the session would write them."""
-    return text.replace(f"{cwd}/", "") if len(cwd) > 3 else text
 
 
 def _names(told: Standing, weights: Weights) -> list[Candidate]:
