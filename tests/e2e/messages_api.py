@@ -31,6 +31,10 @@ DEFAULT_SUMMARY = (
     "<summary>\n1. Primary Request and Intent:\n   The work goes on as before.\n</summary>"
 )
 
+#: How long the summary takes, in seconds. A real one takes tens of seconds, so the client's asynchronous writer (up to
+#: 82 ms late) has long written all there is when it comes.
+SUMMARY_SECONDS = 0.4
+
 
 class MessagesApi:
     """The server, its script and its record. Use as a context manager.
@@ -181,7 +185,9 @@ class MessagesApi:
         if request.kind == "side":
             return answer_side(request)
         if request.kind == "summariser":
-            return _take(say(self.summary) if isinstance(self.summary, str) else self.summary, request)
+            if isinstance(self.summary, str):
+                return say(self.summary).after(SUMMARY_SECONDS)
+            return _take(self.summary, request)
         steps = self._steps[request.kind]
         while steps:
             chosen = steps[0](request) if callable(steps[0]) else steps[0]

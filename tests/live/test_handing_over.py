@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
+import threading
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +48,40 @@ def test_without_session_start_the_next_prompt_hands_over(served: Served) -> Non
     s.t.prompt("go on")
     s.t.hooked(printed, "UserPromptSubmit")
     assert s.prompt_hook() == "" and s.resumed() == ""
+
+
+def test_a_boundary_written_after_the_prompt_is_waited_for(served: Served) -> None:
+    s = served.session()
+    s.t.turn("the parser")
+    s.pre_compact()
+    s.post_compact()
+    late = threading.Timer(0.08, s.t.boundary)
+    late.start()
+    printed = s.prompt_hook()
+    late.join()
+    assert is_handoff(printed)
+    assert s.prompt_hook() == ""
+
+
+def test_a_compaction_that_never_comes_costs_the_next_prompt_alone_a_wait(served: Served) -> None:
+    s = served.session()
+    s.t.turn("the parser")
+    s.pre_compact()
+    s.post_compact()
+    waits = count()
+    desk_tail = served.service.keeper.desk.tail_to_the_boundary
+    served.service.keeper.desk.tail_to_the_boundary = lambda *given: next(waits) or desk_tail(*given)  # type: ignore[method-assign]
+    assert s.prompt_hook() == "" and s.prompt_hook() == ""
+    assert next(waits) == 1
+
+
+def test_what_is_written_after_a_stop_comes_into_the_bottle(served: Served) -> None:
+    s = served.session()
+    s.t.turn("the parser")
+    s.stop_hook()
+    eventually(lambda: (served.home.bottles / "s-1.md").exists() and "Done with the parser." in bottle(served.home))
+    s.t.say("Written late.")
+    eventually(lambda: "Written late." in bottle(served.home))
 
 
 def test_a_missed_handoff_after_work_names_its_whole_plan(served: Served) -> None:

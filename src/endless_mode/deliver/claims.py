@@ -91,6 +91,15 @@ def is_armed(db: sqlite3.Connection, session: int) -> bool:
     return row.fetchone() is not None
 
 
+def awaits_boundary(db: sqlite3.Connection, at: SessionRow) -> bool:
+    """Whether a marker waits to be claimed, and the transcript has no boundary yet that it could be for."""
+    row = db.execute(
+        f"SELECT max(armed_offset) FROM deliveries WHERE session_id = ? AND {_MARKER}", (at.id,)
+    ).fetchone()
+    newest = newest_boundary(db, at)
+    return row[0] is not None and (newest is None or newest.offset < row[0])
+
+
 def claim_compaction(db: sqlite3.Connection, at: SessionRow, ask: Ask) -> Claim | None:
     """Claim the handoff of the compaction that just ended (SessionStart, source ``compact``).
 

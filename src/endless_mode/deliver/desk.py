@@ -140,6 +140,17 @@ class Desk:
                 at = self.tail(session_id, path)
         return at
 
+    def tail_to_the_boundary(self, session_id: str, path: Path | None) -> None:
+        """Read on, waiting up to 250 ms for the boundary of a compaction that is over and was not handed over."""
+        at = self.tail(session_id, path)
+        deadline = time.monotonic() + LATE_SECONDS
+        while path is not None and self._awaits_boundary(at) and time.monotonic() < deadline:
+            time.sleep(_STEP)
+            at = self.tail(session_id, path)
+
+    def _awaits_boundary(self, at: SessionRow) -> bool:
+        return self.store.read(lambda db: claims.awaits_boundary(db, at))
+
     def _open_ends(self, at: SessionRow) -> bool:
         def ask(db: sqlite3.Connection) -> bool:
             last = db.execute(
@@ -173,6 +184,15 @@ class Desk:
         if best.document is None:
             raise NothingLeft("nothing_left", f"Nothing is left of this session: {best.why}.")
         return best.document
+
+    def is_rendered(self, at: SessionRow, since: int = 0) -> bool:
+        """Whether a full bottle, made at or after ``since``, holds everything the session has."""
+        ask = (
+            "SELECT 1 FROM bottles WHERE session_id = ? AND rendered_offset = ? AND gap = 0 AND mode = ?"
+            " AND rendered_at >= ?"
+        )
+        made = (at.id, at.offset, MODE_FULL, since)
+        return self.store.read(lambda db: gap(db, at.id) == 0 and db.execute(ask, made).fetchone() is not None)
 
     def holds_something(self, at: SessionRow) -> bool:
         """Whether there is anything to make a bottle of, be it in claude-mem's database."""
@@ -334,13 +354,8 @@ class Desk:
 
     def _current(self, at: SessionRow) -> Bottle | None:
         """The bottle on disk, when it holds everything the session has: a seal has just made it."""
-        ask = (
-            "SELECT 1 FROM bottles WHERE session_id = ? AND rendered_offset = ? AND gap = 0 AND mode = ?"
-            " AND rendered_at >= ?"
-        )
-        since = (at.id, at.offset, MODE_FULL, _now() - FRESH_MS)
-        made = self.store.read(lambda db: gap(db, at.id) == 0 and db.execute(ask, since).fetchone() is not None)
-        bottle = last_bottle(self.home.bottles, at.content_session_id) if made else None
+        fresh = self.is_rendered(at, _now() - FRESH_MS)
+        bottle = last_bottle(self.home.bottles, at.content_session_id) if fresh else None
         if bottle is None or bottle.mode != MODE_FULL:
             return None
         return msgspec.structs.replace(bottle, offset=at.offset)

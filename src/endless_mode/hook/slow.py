@@ -203,8 +203,10 @@ def last_resort(client: str, event: str, payload: bytes, home: bytes, until: flo
 def read_until(fd: int, until: float) -> bytes | None:
     """Return all the descriptor has to give, or None if it has not ended by ``until``."""
     answer = b""
+    ready = select.poll()  # unlike select(), for descriptors of any number
+    ready.register(fd, select.POLLIN)
     while (left := until - time.monotonic()) > 0:
-        if not select.select([fd], [], [], left)[0]:
+        if not ready.poll(left * 1000):
             return None
         chunk = os.read(fd, 65536)
         if not chunk:

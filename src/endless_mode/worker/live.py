@@ -64,6 +64,10 @@ class Live(Struct):
     size: int = -1
     grew: float = 0.0
     looked: float = 0.0
+    #: The client said that a compaction is over, and no prompt has come since.
+    compacted: bool = False
+    #: The turn is over: what the transcript still gets belongs into the bottle without another hook.
+    resting: bool = False
 
 
 class LiveService:
@@ -137,7 +141,7 @@ class LiveService:
         self._follow(payload)
         home = env.user_home or os.environ.get("HOME", "")
         self.past.saw_hook(client_root(client, env.config_dir or os.environ.get("CLAUDE_CONFIG_DIR", ""), home))
-        if env.spooled and event != "SessionEnd":
+        if env.spooled and event not in ("Stop", "SessionEnd"):
             answer = self._seen  # nobody reads the answer, so nothing may be handed over or sealed
         caller = Caller(payload.session_id, _path(payload), payload.cwd, env.request, until)
         try:
@@ -155,7 +159,7 @@ class LiveService:
             ("SessionStart", "startup"): self._started,
             ("UserPromptSubmit", ""): self._prompted,
             ("PreCompact", ""): self._compacting,
-            ("PostCompact", ""): self._seen,
+            ("PostCompact", ""): self._over,
             ("Stop", ""): self._stopped,
             ("SessionEnd", ""): self._ended,
         }
@@ -167,6 +171,11 @@ class LiveService:
         return await self._run(lambda: self.keeper.at_resume(caller))
 
     async def _prompted(self, _: HookInput, caller: Caller) -> str:
+        live = self._live.get(caller.session_id)
+        if live is not None:
+            over, live.compacted, live.resting = live.compacted, False, False
+            if over:
+                await self._use(lambda desk: desk.tail_to_the_boundary(caller.session_id, caller.path))
         taken = await self._taken_up(caller, "UserPromptSubmit")
         return taken or await self._run(lambda: self.keeper.at_prompt(caller))
 
@@ -186,6 +195,12 @@ class LiveService:
             return ""
         return f"Keep this line in the summary: the full record of this session is the file {sealed.path}"
 
+    async def _over(self, payload: HookInput, caller: Caller) -> str:
+        """A compaction is over. When no SessionStart came, its handoff is due at the next prompt."""
+        if live := self._live.get(caller.session_id):
+            live.compacted = True
+        return await self._seen(payload, caller)
+
     async def _seen(self, _: HookInput, caller: Caller) -> str:
         await self._use(lambda desk: desk.tail(caller.session_id, caller.path))
         return ""
@@ -193,6 +208,8 @@ class LiveService:
     async def _stopped(self, _: HookInput, caller: Caller) -> str:
         if caller.path is not None:
             self._queue_render(caller.session_id, caller.path)
+        if live := self._live.get(caller.session_id):
+            live.resting = True
         return ""
 
     async def _ended(self, payload: HookInput, caller: Caller) -> str:
@@ -367,8 +384,10 @@ class LiveService:
 
     async def _tail(self, session_id: str, live: Live) -> None:
         try:
-            await self._use(lambda desk: desk.tail(session_id, live.path))
+            at = await self._use(lambda desk: desk.tail(session_id, live.path))
             self.drains.changed(session_id)
+            if live.resting and not await self._use(lambda desk: desk.is_rendered(at)):
+                self._queue_render(session_id, live.path)
         except Exception as error:
             self._complain("tail_failed", session_id, error)
 
