@@ -138,7 +138,9 @@ def drop_conversations(store: Store, home: Home) -> list[str]:
         if path.exists() or not path.parent.parent.is_dir():
             continue
         store.write(partial(_drop_conversation, session=session))
-        for bottle in (home.bottles / f"{content_id}.md", *home.archive.glob(f"*-{content_id}.md")):
+        name = f"{content_id}.md"
+        archived = [path for path in home.archive.glob(f"*-{name}") if path.name.partition("-")[2] == name]
+        for bottle in (home.bottles / name, *archived):
             bottle.unlink(missing_ok=True)
         gone.append(content_id)
     return gone

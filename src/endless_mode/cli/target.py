@@ -121,11 +121,13 @@ def best(name: str) -> Found:
     """
     home = find_home()
     enriched = load(home).enrich
+    if is_session_id(name) and not Path(name).is_file():
+        name = whole_id(home, name, config_dir())
     try:
         with loaded(name) as made:
             row = made.store.read(lambda db: load_session(db, made.session))
             enriched = enriched and not _spared(home, row.started_at)
-            found = best_document(home, made.store, row.content_session_id, enriched=enriched)
+            found = best_document(home, made.store, row.content_session_id, config_dir=config_dir(), enriched=enriched)
             assert found.document is not None, "a transcript that was read makes a document"
             waiting = made.store.read(lambda db: gap(db, made.session))
             return Found(
@@ -167,7 +169,7 @@ def _reader(home: Home) -> Iterator[_Reader | None]:
 
 def _without_transcript(name: str, home: Home, problem: EndlessError, enriched: bool) -> Found:
     with _reader(home) as store:
-        found = best_document(home, store, name, enriched=enriched)
+        found = best_document(home, store, name, config_dir=config_dir(), enriched=enriched)
         if found.document is None:
             raise NoSuchSession(
                 problem.code, f"{problem.message} Nothing else is left of it: {found.why}.", problem.hint

@@ -164,14 +164,14 @@ class Desk:
 
     # -- bottles -------------------------------------------------------------------------------------------
 
-    def render(self, at: SessionRow) -> Bottle:
-        """Render the best bottle there is of the session into the home.
+    def render(self, at: SessionRow, config_dir: Path | None = None) -> Bottle:
+        """Render the best bottle there is of the session into the home; ``config_dir`` as in :func:`best_document`.
 
         Raises:
             NothingLeft: on no rung of the ladder is there anything of it.
         """
         locks = self.home.run / "locks"
-        bottle = write_bottle(self.store, at.id, self.home.bottles, locks, lambda: self._best(at))
+        bottle = write_bottle(self.store, at.id, self.home.bottles, locks, lambda: self._best(at, config_dir))
         row = (at.id, str(bottle.path), bottle.mode, _now(), bottle.offset, bottle.gap)
         try:
             self.store.write(lambda db: db.execute(_BOTTLE, row).rowcount)
@@ -179,8 +179,10 @@ class Desk:
             self._complain("bottle_not_noted", at.content_session_id, error)
         return bottle
 
-    def _best(self, at: SessionRow) -> Document:
-        best = best_document(self.home, self.store, at.content_session_id, enriched=self.settings.enrich)
+    def _best(self, at: SessionRow, config_dir: Path | None) -> Document:
+        best = best_document(
+            self.home, self.store, at.content_session_id, config_dir=config_dir, enriched=self.settings.enrich
+        )
         if best.document is None:
             raise NothingLeft("nothing_left", f"Nothing is left of this session: {best.why}.")
         return best.document
@@ -195,7 +197,7 @@ class Desk:
         return self.store.read(lambda db: gap(db, at.id) == 0 and db.execute(ask, made).fetchone() is not None)
 
     def holds_something(self, at: SessionRow) -> bool:
-        """Whether there is anything to make a bottle of, be it in claude-mem's database."""
+        """Whether there is anything to make a bottle of, be it in the hands of others."""
         return at.gen > 0 or holds_something(self.home, self.store, at.content_session_id)
 
     def archive(self, session_id: str) -> Path | None:

@@ -56,15 +56,15 @@ def take_up(desk: Desk, session_id: str, config_dir: Path | None) -> Resumed:
     """
     path = _transcript(desk.store, session_id, config_dir)
     if path is None:  # a name nobody knows leaves no row behind
-        _best(desk, session_id)
+        _best(desk, session_id, config_dir)
     at = desk.tail(session_id, path)
-    made = _best(desk, session_id)
-    bottle = desk.render(at)
+    made = _best(desk, session_id, config_dir)
+    bottle = desk.render(at, config_dir)
     return _waits(desk.store, at, bottle, made)
 
 
-def _best(desk: Desk, session_id: str) -> Document:
-    best = best_document(desk.home, desk.store, session_id, enriched=desk.settings.enrich)
+def _best(desk: Desk, session_id: str, config_dir: Path | None) -> Document:
+    best = best_document(desk.home, desk.store, session_id, config_dir=config_dir, enriched=desk.settings.enrich)
     if best.document is None:
         raise BadRequest(
             "no_such_session", f"Nothing is known of session {session_id}: {best.why}.", "See `endless sessions`.", 404
