@@ -293,6 +293,15 @@ def test_a_prompt_that_both_have_stands_once() -> None:
     assert found.sources[-1] == HISTORY
 
 
+def test_a_paste_that_a_newer_client_wraps_when_it_sends_it_is_known_again() -> None:
+    wrapped = MemPrompt(1, 'see\n<pasted_content id="1c05">\na\nb\n</pasted_content id="1c05">\nnow', NOW + 300)
+    assert len(spoken(remembered(told(wrapped), Record((one("see a\nb now"),)), "s-1"))) == 1
+    long = "see " + "x" * 5_000
+    for end in (f'see <pasted_content id="1c05">\n{"x" * 3_900}…', "see <pasted_con…"):
+        cut = MemPrompt(1, end, NOW, truncated=True)
+        assert spoken(remembered(told(cut), Record((one(long),)), "s-1")) == [long]
+
+
 def test_the_same_words_typed_again_later_stand_twice() -> None:
     found = remembered(
         told(MemPrompt(1, "go on", NOW)), Record((one("go on", NOW - 9), one("go on", NOW + 5_000))), "s-1"

@@ -7,6 +7,7 @@ while it notes their work: that work is taken out, to the end of the turn after 
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections import defaultdict
 from typing import TypeVar
@@ -25,6 +26,10 @@ HISTORY = (
 _NEAR = 15 * 60_000
 #: The same for a prompt that is known by its time, because its pasted text is gone.
 _MOMENT = 60_000
+
+#: What clients from about 2.1.332 on put around a pasted text when they send it.
+_WRAPPING = re.compile(r"</?pasted_content(?: id=\"[^\"<>\n]{1,40}\")?>")
+_WRAPPING_CUT = re.compile(r"</?[a-z_]{0,14}(?: id=\"?[^\"<>\n]{0,40}\"?)?$")
 
 _Dated = TypeVar("_Dated", MemObservation, MemSummary)
 
@@ -89,11 +94,13 @@ def _sent(one: Typed) -> str:
 
 
 def _words(text: str) -> str:
-    return " ".join(text.split())
+    return " ".join(_WRAPPING.sub(" ", text).split())
 
 
 def _begins(one: Typed, stored: MemPrompt) -> bool:
-    return one.text.startswith(stored.text.rstrip("…").rstrip()) and _near(stored.at, one.at, _NEAR)
+    # The cut may have gone through the wrapping itself.
+    said = _words(_WRAPPING_CUT.sub("", stored.text.rstrip("…")))
+    return _words(one.text).startswith(said) and _near(stored.at, one.at, _NEAR)
 
 
 def _near(a: int | None, b: int | None, most: int) -> bool:
