@@ -28,7 +28,7 @@ from endless_mode.deliver.remembered import HISTORY, remembered
 from endless_mode.home import Home
 from endless_mode.ingest import ingest_file
 from endless_mode.store import Store
-from tests.claude_mem.files import fingerprint, in_child
+from tests.claude_mem.files import checked, checked_text, fingerprint, in_child
 from tests.live.parts import Served
 from tests.past.parts import talk
 
@@ -230,8 +230,7 @@ def test_whatever_stands_in_the_record_it_is_read_or_passed_over(
     whole = remembered(None, found, "s-1")
     assert (whole is None) == (not found.prompts)
     if whole is not None:
-        made = parse(render(reconstructed(whole, 0)).text)
-        assert all(entry.role == "user" for entry in made.entries if isinstance(entry, Speech))
+        checked(whole)
 
 
 def test_a_large_record_is_read_in_little_memory(tmp_path: Path) -> None:
@@ -281,8 +280,7 @@ def one(text: str, at: int | None = NOW, **more: Any) -> Typed:
 
 def spoken(session: MemSession | None) -> list[str]:
     assert session is not None
-    made = parse(render(reconstructed(session, 0)).text)
-    return [entry.text for entry in made.entries if isinstance(entry, Speech)]
+    return [entry.text for entry in checked(session).entries if isinstance(entry, Speech)]
 
 
 def test_a_prompt_that_both_have_stands_once() -> None:
@@ -392,7 +390,7 @@ def test_a_session_of_which_only_the_prompts_are_left_has_a_bottle_that_says_so(
     assert (about["rung"], about["mode"]) == ("history", MODE_RECONSTRUCTED)
     assert "typed prompts" in about["why"] and "nothing else" in about["why"]
     assert (about["user_messages"], about["assistant_messages"]) == (2, 0)
-    made = parse(about["text"])
+    made = checked_text(about["text"])
     assert made.header.notes == [HISTORY]
     assert made.header.project == "/p"
     assert [e.text for e in made.entries if isinstance(e, Speech)] == ["count the herons", "and the storks?"]
@@ -535,6 +533,7 @@ def test_prompts_stand_among_what_was_done_where_what_was_said_was_given_up(worl
         found = best_document(world.home, store, "s-1")
     assert found.rung == "history" and found.document is not None and "given up" in found.why
     assert found.document.header.mode == MODE_RECONSTRUCTED != MODE_FULL
+    checked_text(render(found.document).text)
     shown = [
         e.text if isinstance(e, Speech) else " ".join(line.text for line in e.lines)
         for e in found.document.entries
