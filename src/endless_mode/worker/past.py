@@ -23,7 +23,7 @@ from endless_mode.deliver.resume import Resumed
 from endless_mode.forgetting import Forgot, Selection, forget, plan, scrub
 from endless_mode.home import Home
 from endless_mode.importing import Imported, Moved, exclusion, import_all
-from endless_mode.search.index import missing, step
+from endless_mode.search.index import missing, purge, step
 from endless_mode.settings import Settings
 from endless_mode.worker.log import Log
 from endless_mode.worker.messages import ImportStatus
@@ -174,7 +174,10 @@ class Past:
         self._keeper.use(lambda desk: retention.sweep(desk.store, self.home))
         if not self.settings.keep_conversation:
             dropped = self._keeper.use(lambda desk: retention.drop_conversations(desk.store, self.home))
-            self._shrink = self._shrink or bool(dropped)
+            if dropped:
+                self._give_way()
+                self._keeper.use(lambda desk: desk.store.write(purge))
+                self._shrink = True
         trimmed = self._keeper.use(lambda desk: retention.trim(desk.store, self.settings.max_db_bytes, self._give_way))
         if self._shrink or trimmed:
             self._give_way()
