@@ -36,6 +36,7 @@ from endless_mode.errors import WorkerError
 from endless_mode.home import Home
 from endless_mode.hook import hook
 from endless_mode.worker.client import WorkerClient, ensure_worker
+from endless_mode.worker.past import QUIET
 
 TARGET_RATIO, TARGET_RSS_MB = 2.0, 200.0
 LIVE = "00000000-0000-4000-8000-0000000000ff"
@@ -132,6 +133,7 @@ def beside_hooks(bench: Bench, rounds: int) -> None:
     began, read = time.monotonic(), bench.read_bytes()
     during = series(bench, rounds)
     speed = (bench.read_bytes() - read) / 1e6 / (time.monotonic() - began)
+    time.sleep(QUIET + 5)  # by then nobody is there
     free_began, read = time.monotonic(), bench.read_bytes()
     time.sleep(15)
     free = (bench.read_bytes() - read) / 1e6 / (time.monotonic() - free_began)

@@ -24,6 +24,7 @@ from endless_mode.search import missing
 from endless_mode.search.index import step
 from endless_mode.settings import Settings
 from endless_mode.store import Store
+from endless_mode.worker import past
 from endless_mode.worker.client import WorkerClient
 from endless_mode.worker.live import LiveService
 from tests.live.parts import Living, eventually, is_handoff, served_in
@@ -303,3 +304,19 @@ def test_an_import_that_breaks_off_is_not_called_done(living: Living, tmp_path: 
     eventually(lambda: not service.past.status().running)
     assert service.past.status().failed
     service.past.stop()
+
+
+def test_the_backfill_takes_larger_steps_only_when_nobody_has_been_there_for_long(
+    living: Living, tmp_path: Path
+) -> None:
+    service = past.Past(living.home, Settings(), None, None, lambda _: False)  # type: ignore[arg-type]
+    service.saw_hook(None)
+    assert service._stretch() == past.STRETCH
+    service._hook_at -= past.PEACE + 1
+    assert service._stretch() == past.STRETCH
+    service._hook_at -= past.QUIET
+    assert service._stretch() == past.QUIET_STRETCH
+    service.import_from(tmp_path)
+    assert service._stretch() == past.ASKED_STRETCH
+    service.saw_hook(None)
+    assert service._stretch() == past.STRETCH
