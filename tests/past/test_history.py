@@ -130,6 +130,26 @@ def test_a_very_long_paste_is_cut_and_the_bottle_says_so(tmp_path: Path) -> None
     assert f"\n[truncated at {history.LONGEST} chars]\n" in render(reconstructed(made, 0)).text
 
 
+def test_a_secret_at_the_cut_is_no_half_secret(tmp_path: Path) -> None:
+    secret = "ghp_" + "aB3dE5fG7hJ9kL1mN3pQ5rS7tU9vW1xY3zA5"
+    for before in range(0, 40, 3):
+        pasted = "y" * (history.LONGEST - before - 1) + " " + secret + " and more" * 20
+        config = written(tmp_path / "c", typed("[Pasted text #1]", pastedContents={"1": {"content": pasted}}))
+        (one,) = record(config, "s-1").prompts
+        assert "ghp_" not in one.text and one.cut_at == history.LONGEST
+
+
+def test_a_paste_beyond_all_measure_leaves_its_mark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(history, "MAX_PASTE", 1_000)
+    config = written(
+        tmp_path / "c", typed("[Pasted text #1]", pastedContents={"1": {"contentHash": "0123456789abcdef"}})
+    )
+    (config / "paste-cache").mkdir()
+    for size, lost in ((1_000, 0), (1_001, 1)):
+        (config / "paste-cache" / "0123456789abcdef.txt").write_text("z" * size)
+        assert [one.lost for one in record(config, "s-1").prompts] == [lost]
+
+
 def test_private_text_stays_out_whether_typed_or_pasted(tmp_path: Path) -> None:
     config = written(
         tmp_path / "c",

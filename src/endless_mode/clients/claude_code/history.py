@@ -24,8 +24,9 @@ from endless_mode.names import is_session_id
 from endless_mode.privacy import clean, is_wholly_private
 
 FILE, PASTES = "history.jsonl", "paste-cache"
-#: Longest line, characters of one prompt, prompts and characters of one session that are looked at.
-MAX_LINE, LONGEST, MOST_PROMPTS, MOST_CHARS = 4 << 20, 200_000, 20_000, 16 << 20
+#: Bytes of the longest line and the longest paste, characters of one prompt, prompts and characters of one session that
+#: are looked at.
+MAX_LINE, MAX_PASTE, LONGEST, MOST_PROMPTS, MOST_CHARS = 4 << 20, 4 << 20, 200_000, 20_000, 16 << 20
 
 _PLACE = re.compile(r"\[(?:\.\.\.)?(?:Pasted|Truncated) text #(\d{1,9})(?: \+\d+ lines?)?(?:\.\.\.)?\]")
 _HASH = re.compile(r"[0-9a-f]{8,64}")
@@ -36,7 +37,7 @@ _YEAR_9999 = 253_402_300_800_000
 class Typed(Struct, frozen=True):
     """An input as it was typed, clean, with what was pasted in its place.
 
-    ``cut_at``: so many characters survive of a longer one. ``lost`` counts pasted texts the client has not kept; their
+    ``cut_at``: so many characters survive of a longer one. ``lost`` counts pasted texts the client has not kept (or that are beyond all measure); their
     ``[Pasted text #1 +4 lines]`` stands in the text. A ``private`` one was nothing but private text.
     """
 
@@ -159,9 +160,11 @@ def _typed(entry: dict[str, Any], config_dir: Path | None) -> Typed | None:
     if not isinstance(display, str) or not display.strip():
         return None
     raw, lost = (display, 0) if config_dir is None else _with_pastes(display, entry.get("pastedContents"), config_dir)
-    cut_at = LONGEST if len(raw) > LONGEST else None
     private = is_wholly_private(raw)
-    text = "" if private else clean(raw[:LONGEST]).strip()
+    # Cleaned before it is cut: half a secret is none that is known.
+    text = "" if private else clean(raw).strip()
+    cut_at = LONGEST if len(text) > LONGEST else None
+    text = text[:LONGEST]
     if not text and not private:
         return None
     kind: MessageKind = "prompt"
@@ -207,9 +210,10 @@ def _pasted(paste: Any, config_dir: Path) -> str | None:
         return None
     try:
         with (config_dir / PASTES / f"{name}.txt").open("rb") as file:
-            return file.read(4 * LONGEST + 4).decode("utf-8", "replace")
+            data = file.read(MAX_PASTE + 1)
     except OSError:
         return None
+    return data.decode("utf-8", "replace") if len(data) <= MAX_PASTE else None
 
 
 def _time(value: Any) -> int | None:
