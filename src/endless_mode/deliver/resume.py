@@ -110,7 +110,9 @@ RETURNING id, marker, (SELECT predecessor FROM sessions WHERE sessions.id = deli
 
 def _waits(store: Store, at: SessionRow, bottle: Bottle, made: Document) -> Resumed:
     """Make the new session's row, with what it will need of its predecessor, and arm its handoff."""
-    new, cwd = str(uuid.uuid4()), at.cwd or made.header.project
+    # claude-mem has a project's name alone, which is no directory.
+    place = made.header.project if Path(made.header.project).is_absolute() else ""
+    new, cwd = str(uuid.uuid4()), at.cwd or place
     state = state_of(made)
 
     def write(db: sqlite3.Connection) -> None:
