@@ -148,9 +148,9 @@ def beside_hooks(bench: Bench, rounds: int) -> None:
     for name, values in (("backfill", during), ("import", beside)):
         told(f"hooks p95 beside the {name} / idle", percentile(values, 0.95) / percentile(before, 0.95), TARGET_RATIO)
     told("worker peak MB", peak_mb(pid), TARGET_RSS_MB)
-    bench.stop()
-    asked.terminate()
+    asked.terminate()  # first: it would start another worker
     asked.wait()
+    bench.stop()
     bench.transcript.unlink()
 
 
