@@ -16,7 +16,7 @@ from itertools import islice
 from msgspec import Struct
 
 from endless_mode.bottle.escape import flatten
-from endless_mode.bottle.need import ARGUMENT, BROUGHT, READ, REPORTED, SPOKEN, WRITTEN, Candidate, Weights, pack
+from endless_mode.bottle.need import ARGUMENT, BROUGHT, READ, REPORTED, SPOKEN, WRITTEN, Candidate, Packer, Weights
 from endless_mode.bottle.predecessor import goes_on_from
 from endless_mode.bottle.specifics import specifics
 from endless_mode.bottle.standing import HUNKS_KEPT, SYMBOLS_KEPT, FileState, Seen, Standing, asks, relative, standing
@@ -61,26 +61,21 @@ def closing(db: sqlite3.Connection, session: SessionRow) -> Closing:
     weights = weigh(told, session.cwd)
     fixed = "\n".join(part for part in (_fixed(told), goes_on_from(db, session)) if part)
     offered = candidates(told, session.cwd, weights)
-    room = STATE_UNITS - units(fixed) - 150
-    taken, covered = pack(offered, weights, max(room, 0), set(specifics(fixed)))
-    spare = STATE_UNITS - units(_fit(fixed, taken)) - 40
-    names = {c.key for c in taken}
-    more, covered = pack([c for c in offered if c.section == "Names" and c.key not in names], weights, spare, covered)
-    taken += more
+    packer = Packer(weights, specifics(fixed), _freed)
+    packer.offer(offered)
+    taken = packer.take(max(STATE_UNITS - units(fixed) - 150, 0))
+    taken += packer.take(STATE_UNITS - units(_fit(fixed, taken)) - 40, "Names")
     state = _fit(fixed, taken)
-    names |= {c.key for c in more}
-    offered = [c for c in offered if c.key not in names] + hunks(told)
+    packer.offer(hunks(told))
     parts: list[str] = []
     left = int(spoken_chars(db, session) * PARTS_SHARE)
     for size in PARTS:
         if left < PARTS[0] // 2:
             break
-        taken, covered = pack(_free(offered, names), weights, min(size, left), covered)
+        taken = packer.take(min(size, left))
         left -= size
         if not taken:
             break
-        names |= {c.key for c in taken}
-        offered = [c for c in offered if c.key not in names]
         parts.append(_sections(taken))
     return Closing(state, parts)
 
@@ -201,16 +196,12 @@ def _indented(hunk: str) -> str:
     return "\n".join("    " + flatten(line) for line in hunk.rstrip("\n").split("\n"))
 
 
-def _free(offered: list[Candidate], names: set[str]) -> list[Candidate]:
-    """Candidates whose forerunner already stands in an earlier part need it no more, but must name its file."""
-    freed: list[Candidate] = []
-    for c in offered:
-        if c.needs in names and c.section == "Files":
-            path = c.needs.removeprefix("file:").rsplit(":", 1)[0] if c.needs.count(":") > 1 else c.needs[5:]
-            freed.append(Candidate(c.section, c.key, f"{path}: {c.text}", c.order))
-        else:
-            freed.append(c)
-    return freed
+def _freed(c: Candidate) -> Candidate:
+    """A candidate whose forerunner stands in an earlier part needs it no more, but must name its file."""
+    if c.section != "Files":
+        return Candidate(c.section, c.key, c.text, c.order, bonus=c.bonus)
+    path = c.needs.removeprefix("file:").rsplit(":", 1)[0] if c.needs.count(":") > 1 else c.needs[5:]
+    return Candidate(c.section, c.key, f"{path}: {c.text}", c.order)
 
 
 # The fixed lines

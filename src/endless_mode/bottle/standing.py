@@ -11,7 +11,7 @@ from endless_mode.bottle.escape import flatten
 from endless_mode.bottle.view import Done, Said, SessionRow, digests
 from endless_mode.model import Digest, Todo
 
-#: How far back the packing looks, in tool events and in messages.
+#: How far back the packing and the checks look, in tool events and in messages.
 EVENTS_SEEN = 800
 MESSAGES_SEEN = 400
 #: A failure that many tool events ago is no longer work in hand.
@@ -69,7 +69,7 @@ def standing(db: sqlite3.Connection, session: SessionRow) -> Standing:
     commands: set[str] = set()
     over: set[str] = set()
     went_on = _went_on(told.messages)
-    for age, (event, digest) in enumerate(digests(db, session)):
+    for age, (event, digest) in enumerate(digests(db, session, EVENTS_SEEN)):
         by_agent = bool(event.kind)
         seen = Seen(age, event, digest)
         if age < EVENTS_SEEN and not by_agent:
