@@ -484,7 +484,7 @@ def test_a_render_that_throws_leaves_the_old_bottle_and_the_ladder_goes_on(
     served.seal(s)
     old = bottle(served.home)
     s.t.turn("the lexer")
-    monkeypatch.setattr(bottle_session, "render", throwing)
+    monkeypatch.setattr(bottle_session, "write", throwing)
     printed = s.compacted()
     assert is_handoff(printed) and "could not be brought up to date" in printed
     assert "Done with the lexer." in printed or "the lexer" in printed
@@ -500,7 +500,7 @@ def test_when_nothing_can_be_made_the_boundary_is_owed_to_the_next_prompt(
     s = served.session()
     s.t.turn("the parser")
     with monkeypatch.context() as patch:
-        patch.setattr(bottle_session, "render", throwing)
+        patch.setattr(bottle_session, "write", throwing)
         patch.setattr(desk_module, "closing", throwing)
         assert not is_handoff(s.compaction(seal=False))
         assert s.prompt_hook() == ""

@@ -132,6 +132,38 @@ def brief(digest: Digest) -> str:
     return f"`{shown}`" if digest.kind == "shell" and shown else shown
 
 
+#: Kinds of user messages that ask for something, as SQL.
+_ASKING = "role = 'user' AND kind IN ('prompt', 'queued', 'command', 'plan')"
+
+
+def first_request(db: sqlite3.Connection, at: SessionRow) -> str | None:
+    """What the user asked for first."""
+    return _request(db, at, "ASC")
+
+
+def last_request(db: sqlite3.Connection, at: SessionRow) -> str | None:
+    """What the user asked for last."""
+    return _request(db, at, "DESC")
+
+
+def _request(db: sqlite3.Connection, at: SessionRow, order: str) -> str | None:
+    row = db.execute(
+        f"SELECT text FROM messages WHERE {_MAIN} AND withdrawn = '' AND {_ASKING}"
+        f" ORDER BY offset {order}, idx {order} LIMIT 1",
+        (at.id, at.gen, at.offset),
+    ).fetchone()
+    return None if row is None else str(row[0])
+
+
+def is_spoken(db: sqlite3.Connection, at: SessionRow) -> bool:
+    """Whether anything that was said is there."""
+    row = db.execute(
+        f"SELECT 1 FROM messages WHERE {_MAIN} AND withdrawn = '' AND kind NOT IN ('interrupt', 'private') LIMIT 1",
+        (at.id, at.gen, at.offset),
+    ).fetchone()
+    return row is not None
+
+
 def cuts(db: sqlite3.Connection, at: SessionRow) -> list[Cut]:
     """Compactions of the main line in order."""
     return [

@@ -21,8 +21,10 @@ from endless_mode.bottle.closing import closing
 from endless_mode.bottle.entries import MODE_FULL, MODE_RECONSTRUCTED, Document
 from endless_mode.bottle.file import archive, bottle_path
 from endless_mode.bottle.parse import parse
-from endless_mode.bottle.session import Bottle, gap, write_bottle
+from endless_mode.bottle.prefixes import Prefixes
+from endless_mode.bottle.session import SessionDocument, gap
 from endless_mode.bottle.view import SessionRow, load_session
+from endless_mode.bottle.write import Bottle, write_bottle
 from endless_mode.claude_mem.beside import beside, foreign_handoff, stands_down
 from endless_mode.deliver import claims, legs
 from endless_mode.deliver.claims import Ask, Claim
@@ -94,6 +96,7 @@ class Desk:
         self.home = home
         self.settings = settings
         self.store = store
+        self.prefixes = Prefixes(store)
         self.observer = observer
         self.installed_at = installed_at(home)
         self._complain = complain
@@ -171,7 +174,7 @@ class Desk:
             NothingLeft: on no rung of the ladder is there anything of it.
         """
         locks = self.home.run / "locks"
-        bottle = write_bottle(self.store, at.id, self.home.bottles, locks, lambda: self._best(at))
+        bottle = write_bottle(self.store, at.id, self.home.bottles, locks, lambda: self._best(at), self.prefixes)
         row = (at.id, str(bottle.path), bottle.mode, _now(), bottle.offset, bottle.gap)
         try:
             self.store.write(lambda db: db.execute(_BOTTLE, row).rowcount)
@@ -179,7 +182,7 @@ class Desk:
             self._complain("bottle_not_noted", at.content_session_id, error)
         return bottle
 
-    def _best(self, at: SessionRow) -> Document:
+    def _best(self, at: SessionRow) -> Document | SessionDocument:
         best = best_document(self.home, self.store, at.content_session_id, enriched=self.settings.enrich)
         if best.document is None:
             raise NothingLeft("nothing_left", f"Nothing is left of this session: {best.why}.")
@@ -365,7 +368,7 @@ class Desk:
         if bottle is None:
             return self.store.read(lambda db: (closing(db, at).state, task_of(db, at)))
         if bottle.kept or bottle.mode == MODE_RECONSTRUCTED:
-            return closing_of(bottle), task_in(parse(bottle.rendered.text))
+            return closing_of(bottle), task_in(parse(bottle.text.whole()))
         return closing_of(bottle), self.store.read(lambda db: task_of(db, at))
 
 

@@ -16,13 +16,13 @@ from typing import Literal, Protocol, TypeVar
 from msgspec import Struct
 
 from endless_mode.bottle.entries import MODE_FULL, Document, Speech
-from endless_mode.bottle.escape import flatten
-from endless_mode.bottle.session import document
+from endless_mode.bottle.session import SessionDocument, session_document
 from endless_mode.claude_mem.enrich import enrich
 from endless_mode.claude_mem.reader import PLATFORM, ClaudeMem, default_path
 from endless_mode.claude_mem.reconstruct import reconstructed
 from endless_mode.claude_mem.session import MemSession
 from endless_mode.claude_mem.snapshot import ClaudeMemError
+from endless_mode.deliver.handoff import task_line
 from endless_mode.home import Home
 
 T = TypeVar("T")
@@ -45,7 +45,7 @@ class Best(Struct, frozen=True):
     ``session`` is the row id in the store, when it is known there.
     """
 
-    document: Document | None
+    document: Document | SessionDocument | None
     rung: Rung
     why: str
     session: int | None = None
@@ -56,6 +56,8 @@ def best_document(
 ) -> Best:
     """Walk down the ladder for a session; a transcript must have been read into ``store`` before.
 
+    What the store has is read while it is written: call within a read of it that goes on until then.
+
     What claude-mem has is never a reason to fail: a database that cannot be used counts as none, and ``why`` says so.
 
     Args:
@@ -64,14 +66,14 @@ def best_document(
     """
     known = _Known() if store is None else store.read(lambda db: _known(db, content_session_id))
     if store is not None and known.row is not None and known.holds:
-        made = store.read(lambda db: document(db, known.row or 0, now))
+        made = store.read(lambda db: session_document(db, known.row or 0, now))
         return _own(_enriched(home, made) if enriched and not known.spared else made, known.row)
     if known.forgotten:
         return Best(None, "nothing", "the session was forgotten on request", known.row)
     told, problem = _told(home, content_session_id)
     if (told is None or told.empty) and store is not None and known.row is not None and known.read:
         # A transcript in which nobody has said anything yet.
-        return _own(store.read(lambda db: document(db, known.row or 0, now)), known.row)
+        return _own(store.read(lambda db: session_document(db, known.row or 0, now)), known.row)
     if told is None or told.empty:
         missing = f"no transcript, no stored conversation, {problem or 'nothing of it in the database of claude-mem'}"
         return Best(None, "nothing", missing, known.row)
@@ -79,7 +81,7 @@ def best_document(
     return Best(reconstructed(told, now), "claude-mem", why, known.row)
 
 
-def _own(made: Document, row: int) -> Best:
+def _own(made: Document | SessionDocument, row: int) -> Best:
     if made.header.mode == MODE_FULL:
         return Best(made, "transcript", "the transcript is there", row)
     return Best(made, "stored", "the transcript is gone; its conversation was stored", row)
@@ -94,17 +96,18 @@ def holds_something(home: Home, store: Readable, content_session_id: str) -> boo
     return told is not None and not told.empty
 
 
-def state_of(made: Document) -> str:
+def state_of(made: Document | SessionDocument) -> str:
     """Where things stand, as far as it goes into a handoff: the closing part before its working set."""
     return made.closing.partition("\n\n### Working set, part 1\n")[0]
 
 
-def task_in(made: Document) -> str:
+def task_in(made: Document | SessionDocument) -> str:
     """The current task in one line: the last thing the user asked for."""
+    if isinstance(made, SessionDocument):
+        return task_line(made.last_request())
     asked = (e for e in reversed(made.entries) if isinstance(e, Speech) and e.role == "user" and e.kind in _ASKING)
     last = next(asked, None)
-    text = " ".join(flatten(last.text).split()) if last else ""
-    return text if len(text) <= 200 else text[:199] + "…"
+    return task_line(last.text if last else None)
 
 
 def database(home: Home) -> Path:
@@ -162,6 +165,6 @@ def _told(home: Home, content_id: str) -> tuple[MemSession | None, str]:
         return None, f"claude-mem's database cannot be used ({error.code})"
 
 
-def _enriched(home: Home, made: Document) -> Document:
+def _enriched(home: Home, made: SessionDocument) -> Document | SessionDocument:
     told, _ = _told(home, made.header.content_session_id)
-    return made if told is None or told.empty else enrich(made, told)
+    return made if told is None or told.empty else enrich(made.whole(), told)
