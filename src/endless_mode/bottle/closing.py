@@ -94,7 +94,7 @@ def spoken_chars(db: sqlite3.Connection, session: SessionRow) -> int:
 
 def units(text: str) -> int:
     """Length in UTF-16 code units, which is how the client counts."""
-    return len(text) + sum(c > "\uffff" for c in text) if not text.isascii() else len(text)
+    return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
 # What is needed next

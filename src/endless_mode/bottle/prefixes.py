@@ -8,9 +8,11 @@ copied from the bottle on disk, as long as nothing has changed of the rows it wa
 from __future__ import annotations
 
 import os
+import sqlite3
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -20,7 +22,7 @@ from endless_mode.bottle.entries import Entry
 from endless_mode.bottle.pages import ONE_READ_BYTES
 from endless_mode.bottle.render import Start, Written
 from endless_mode.bottle.session import SessionDocument
-from endless_mode.bottle.text import Identity, identity
+from endless_mode.bottle.text import BottleText, Identity, identity
 from endless_mode.store import Store
 from endless_mode.store.watch import Watch
 
@@ -53,9 +55,12 @@ class Prefixes:
         self._known: OrderedDict[int, Known] = OrderedDict()
         self._lock = threading.Lock()
 
-    def begin(self, session: int) -> int:
-        """Call before the read of the store from which a bottle is made."""
-        return self._watch.begin(session)
+    def begin(self, session: int) -> int | None:
+        """Call before the read of the store from which a bottle is made; ``None``: nothing can be remembered now."""
+        try:
+            return self._watch.begin(session)
+        except sqlite3.Error:  # a full disk, a database that cannot be written: rendering needs neither
+            return None
 
     def known(self, made: SessionDocument, path: Path) -> Known | None:
         """What of the bottle at ``path`` still holds; call within the read."""
@@ -63,32 +68,42 @@ class Prefixes:
             known = self._known.get(made.at.id)
         if known is None or known.path != path or known.gen != made.at.gen or known.before != made.before:
             return None
-        return known if self._watch.holds(known.watch) else None
+        with suppress(sqlite3.Error):
+            return known if self._watch.holds(known.watch) else None
+        return None
 
-    def keep(self, watch: int, made: SessionDocument, path: Path, file: Identity, written: Written) -> None:
+    def keep(self, watch: int, made: SessionDocument, text: BottleText, written: Written) -> None:
         """Remember a bottle that is in place now."""
-        start = written.start
+        start, path, file = written.start, text.path, text.of
         # Rows of an earlier generation leave the conversation without being changed.
-        if start is None or start.size < WORTH or made.at.gen != 1 or not self._watch.settle(watch, start.offset):
-            self.drop(made.at.id, watch)
-            return
+        if start is None or path is None or file is None or start.size < WORTH or made.at.gen != 1:
+            return self.drop(made.at.id, watch)
+        if not self._settled(watch, start.offset):
+            return self.drop(made.at.id, watch)
         known = Known(watch, made.at.gen, path, file, written.talk_at, start, made.before)
         with self._lock:
             gone = [self._known.pop(made.at.id, None)]
             self._known[made.at.id] = known
             while len(self._known) > MOST:
                 gone.append(self._known.popitem(last=False)[1])
-        for old in gone:
-            if old is not None:
+        with suppress(sqlite3.Error):
+            for old in filter(None, gone):
                 self._watch.end(old.watch)
+        return None
+
+    def _settled(self, watch: int, until: int) -> bool:
+        with suppress(sqlite3.Error):
+            return self._watch.settle(watch, until)
+        return False
 
     def drop(self, session: int, watch: int) -> None:
         """Remember nothing of a session, and end the watch that was begun for it."""
-        self._watch.end(watch)
         with self._lock:
             known = self._known.pop(session, None)
-        if known is not None:
-            self._watch.end(known.watch)
+        with suppress(sqlite3.Error):
+            self._watch.end(watch)
+            if known is not None:
+                self._watch.end(known.watch)
 
 
 def copier(known: Known, target: BinaryIO) -> tuple[BinaryIO, Callable[[], None]] | None:

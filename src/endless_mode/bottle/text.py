@@ -30,7 +30,12 @@ class BottleText:
     def __init__(self, source: bytes | Path, shape: Shape | None = None, of: Identity | None = None) -> None:
         self._source = source
         self._shape = shape
-        self._of = of
+        self.of = of
+
+    @property
+    def path(self) -> Path | None:
+        """Where it is, unless it is in memory."""
+        return None if isinstance(self._source, bytes) else self._source
 
     @property
     def shape(self) -> Shape:
@@ -39,10 +44,10 @@ class BottleText:
             self._shape = self._shape or _measure(io.BytesIO(self._source))
             return self._shape
         now = identity(self._source.stat())
-        if self._shape is None or (self._of is not None and self._of != now):
+        if self._shape is None or (self.of is not None and self.of != now):
             with self._source.open("rb") as file:
                 self._shape = _measure(file)
-        self._of = now
+        self.of = now
         return self._shape
 
     def part(self, start: int, end: int | None = None) -> str:

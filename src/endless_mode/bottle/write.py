@@ -53,29 +53,41 @@ def write_bottle(
     at = store.read(lambda db: load_session(db, session))
     path = bottle_path(directory, at.content_session_id)
     with session_lock(locks, at.content_session_id):
-        watch = prefixes.begin(session) if prefixes is not None else 0
-        settled = False
+        watch = prefixes.begin(session) if prefixes is not None else None
+        if prefixes is None or watch is None:
+            return _in_place(store, session, path, make, None)[0]
+        kept = False
         try:
-            with store.reading() as db:
-                at, waiting = load_session(db, session), gap(db, session)
-                made = session_document(db, session) if make is None else make()
-                better = better_there(path, made.header.mode)
-                if better is not None:
-                    return Bottle(path, better.header.mode, at.offset, waiting, BottleText(path), kept=True)
-                known = (
-                    prefixes.known(made, path) if prefixes is not None and isinstance(made, SessionDocument) else None
-                )
-                with replacing(path) as file:
-                    written = _write(made, file, known)
-                    file.flush()
-                    of = identity(os.fstat(file.fileno()))
-            if prefixes is not None and isinstance(made, SessionDocument):
-                settled = True
-                prefixes.keep(watch, made, path, of, written)
+            bottle, made, written = _in_place(store, session, path, make, prefixes)
+            if isinstance(made, SessionDocument) and written is not None:
+                kept = True
+                prefixes.keep(watch, made, bottle.text, written)
         finally:
-            if prefixes is not None and not settled:
+            if not kept:
                 prefixes.drop(session, watch)
-        return Bottle(path, made.header.mode, at.offset, waiting, BottleText(path, written.shape, of))
+        return bottle
+
+
+_Made = Document | SessionDocument
+
+
+def _in_place(
+    store: Store, session: int, path: Path, make: Callable[[], _Made] | None, prefixes: Prefixes | None
+) -> tuple[Bottle, _Made, Written | None]:
+    """Put the bottle at ``path`` within one read of the store; nothing is written when a better one is there."""
+    with store.reading() as db:
+        at, waiting = load_session(db, session), gap(db, session)
+        made = session_document(db, session) if make is None else make()
+        better = better_there(path, made.header.mode)
+        if better is not None:
+            return Bottle(path, better.header.mode, at.offset, waiting, BottleText(path), kept=True), made, None
+        known = prefixes.known(made, path) if prefixes is not None and isinstance(made, SessionDocument) else None
+        with replacing(path) as file:
+            written = _write(made, file, known)
+            file.flush()
+            of = identity(os.fstat(file.fileno()))
+    text = BottleText(path, written.shape, of)
+    return Bottle(path, made.header.mode, at.offset, waiting, text), made, written
 
 
 def _write(made: Document | SessionDocument, file: BinaryIO, known: Known | None) -> Written:
