@@ -28,12 +28,13 @@ class Weights:
     def __init__(self) -> None:
         self.of: dict[str, float] = {}
 
-    def add(self, text: str, place: float, age: int) -> None:
-        """Take in the tokens of a text that stood in such a place so long ago."""
+    def add(self, tokens: Iterable[str], place: float, age: int) -> None:
+        """Take in tokens that stood in such a place so long ago."""
         weight = place / (1.0 + age / _FADES) ** _STEEP
-        for token in specifics(text):
-            if weight > self.of.get(token, 0.0):
-                self.of[token] = weight
+        of = self.of
+        for token in tokens:
+            if weight > of.get(token, 0.0):
+                of[token] = weight
 
 
 class Candidate(Struct):

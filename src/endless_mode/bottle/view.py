@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -184,7 +185,26 @@ def rewinds(db: sqlite3.Connection, at: SessionRow) -> list[Rewind]:
     return [Rewind(int(key[1:])) for (key,) in keys]
 
 
-def digests(db: sqlite3.Connection, at: SessionRow, newest: int) -> Iterator[tuple[Done, Digest]]:
+class Told(Struct):
+    """A digest as it is kept in memory from one look to the next; ``memo`` is room for what others make of it.
+
+    The digest is shared: nobody may change it.
+    """
+
+    digest: Digest
+    memo: dict[str, Any]
+
+
+#: Digests kept in memory: those of a few sessions that go on.
+_KEPT = 2_400
+
+
+@lru_cache(maxsize=_KEPT)
+def _told(digest: str) -> Told:
+    return Told(_digest.decode(digest), {})
+
+
+def digests(db: sqlite3.Connection, at: SessionRow, newest: int) -> Iterator[tuple[Done, Told]]:
     """The tool events that count for where things stand, newest first, subagents' changes among them.
 
     All of the ``newest``; of older ones those that leave something behind: changed files, tasks, what is not over.
@@ -192,18 +212,16 @@ def digests(db: sqlite3.Connection, at: SessionRow, newest: int) -> Iterator[tup
     last: tuple[int, int] | None = None
     for row in db.execute(f"{_DIGESTS} {_NEWEST_FIRST} LIMIT ?4", (at.id, at.gen, at.offset, newest)):
         last = row[:2]
-        yield _event(row, _digest)
+        yield _event(row), _told(row[-1])
     if last is not None:
         for row in db.execute(f"{_DIGESTS} AND {_LASTING} {_NEWEST_FIRST}", (at.id, at.gen, at.offset, *last)):
-            yield _event(row, _outline)
+            outline = msgspec.structs.asdict(_outline.decode(row[-1]))
+            yield _event(row), Told(Digest(**outline), {})
 
 
-def _event(row: tuple[Any, ...], decoder: msgspec.json.Decoder[Any]) -> tuple[Done, Digest]:
-    *place, agent, digest = row
-    told = decoder.decode(digest)
-    if isinstance(told, _Outline):
-        told = Digest(**msgspec.structs.asdict(told))
-    return Done(*[*place, 0, "", "", "", "", agent]), told
+def _event(row: tuple[Any, ...]) -> Done:
+    *place, agent, _ = row
+    return Done(*[*place, 0, "", "", "", "", agent])
 
 
 class _Outline(Struct):
