@@ -126,6 +126,7 @@ def endless(living: Living, *words: str) -> bytes:
     done = subprocess.run(
         [sys.executable, "-m", "endless_mode", *words],
         capture_output=True,
+        cwd=living.home.root,  # what a command writes there is looked at with the home
         env={**living.environ, "CLAUDE_CONFIG_DIR": str(living.root / ".claude")},
         timeout=60,
         check=False,
