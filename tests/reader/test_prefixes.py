@@ -116,8 +116,8 @@ CHANGES: list[Callable[[sqlite3.Connection, int], object]] = [
 
 @pytest.mark.parametrize("number", range(len(CHANGES)))
 def test_any_change_before_it_is_seen(number: int) -> None:
-    """The bottle is rendered while the change lies between two prompts, long ago."""
-    data = read_bytes(FIXTURES / "recorded/2.1.197/three-compactions-auto-and-manual.jsonl")
+    """The change lies before the last prompts, where the bottle is copied from the one before."""
+    data = read_bytes(FIXTURES / "public/2.1.42-interrupts-notifications.jsonl.gz")
     changed = 0
     for row in range(1, 6):
         with bench() as one:
