@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import sqlite3
 from collections.abc import Callable, Iterator
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -86,7 +87,7 @@ def test_a_session_that_grows(name: str) -> None:
 
 
 @given(worlds(), st.lists(st.floats(0, 1), max_size=6))
-@settings(loose, max_examples=150)
+@settings(loose, max_examples=300)
 def test_any_session_that_grows(world: World, parts: list[float]) -> None:
     data = world.bytes()
     grown(data, [int(len(data) * part) for part in parts])
@@ -117,9 +118,13 @@ CHANGES: list[Callable[[sqlite3.Connection, int], object]] = [
 @pytest.mark.parametrize("number", range(len(CHANGES)))
 def test_any_change_before_it_is_seen(number: int) -> None:
     """The change lies before the last prompts, where the bottle is copied from the one before."""
-    data = read_bytes(FIXTURES / "public/2.1.42-interrupts-notifications.jsonl.gz")
     changed = 0
-    for row in range(1, 6):
+    names = (
+        "public/2.1.42-interrupts-notifications.jsonl.gz",
+        "recorded/2.1.197/three-compactions-auto-and-manual.jsonl",
+    )
+    for name, row in product(names, range(1, 6)):
+        data = read_bytes(FIXTURES / name)
         with bench() as one:
             bottles = Bottles(one)
             one.write(data)

@@ -18,7 +18,8 @@ from endless_mode.store.store import Store
 #: A place behind every other.
 _ANYWHERE = (1 << 63) - 1
 
-_TABLE = "CREATE TEMP TABLE watched (id INTEGER PRIMARY KEY, session_id INTEGER NOT NULL, until INTEGER NOT NULL)"
+#: A number is never given twice: a watch that has ended must not come back as another.
+_TABLE = "CREATE TEMP TABLE watched (id INTEGER PRIMARY KEY AUTOINCREMENT, session_id INTEGER NOT NULL, until INTEGER NOT NULL)"
 
 #: Rows that stand at a place of their own: table → columns by which a row comes or goes that is not new.
 _PLACED = {"messages": ("rewound", "withdrawn"), "tool_events": ("rewound",), "boundaries": ("rewound",)}
