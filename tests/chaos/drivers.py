@@ -19,6 +19,8 @@ from typing import Any
 import msgspec
 
 from endless_mode import settings
+from endless_mode.bottle import prefixes as prefixes_module
+from endless_mode.bottle import render as render_module
 from endless_mode.bottle import session as bottle_session
 from endless_mode.bottle.entries import Speech
 from endless_mode.bottle.parse import parse
@@ -60,6 +62,9 @@ class Inside:
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
         self._real_write, self._real_time = bottle_session.write, desk_module.time
+        # So that the short bottles here are copied in part from the ones before, as long ones are.
+        self._real_sizes = prefixes_module.WORTH, render_module.ONE_READ_BYTES
+        prefixes_module.WORTH = render_module.ONE_READ_BYTES = 0
         bottle_session.write = self._write  # type: ignore[assignment]
         desk_module.time = _Clock(self)  # type: ignore[assignment]
         self.service: LiveService | None = None
@@ -69,6 +74,7 @@ class Inside:
 
     def close(self) -> None:
         bottle_session.write, desk_module.time = self._real_write, self._real_time
+        prefixes_module.WORTH, render_module.ONE_READ_BYTES = self._real_sizes
         if self.service is not None:
             self._wait(self.service.stop())
         self._loop.call_soon_threadsafe(self._loop.stop)
