@@ -7,8 +7,9 @@ import subprocess
 import sys
 from typing import Any
 
-from tests.live.parts import Living, Session, eventually, is_handoff
+from tests.live.parts import Living, Session, is_handoff
 from tests.live.transcript import Transcript
+from tests.processes import eventually
 
 WORD = "zqHiddenWord"
 TOKEN = "ghp_" + "a1B2c3D4e5F6g7H8i9J0" + "k1L2m3N4o5P6q7R8"

@@ -15,8 +15,9 @@ import pytest
 from endless_mode.bottle import session as bottle_session
 from endless_mode.deliver import desk as desk_module
 from endless_mode.worker.messages import HookEnv, HookInput
-from tests.live.parts import Served, Session, bottle, eventually, is_handoff, served_in
+from tests.live.parts import Served, Session, bottle, is_handoff, served_in
 from tests.live.transcript import Transcript, marker_of
+from tests.processes import eventually
 
 
 def again(served: Served, s: Session) -> Session:
