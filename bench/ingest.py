@@ -67,7 +67,7 @@ def child_library(path: Path, database: Path) -> Figures:
     ingested = product.Ingested(path, database)
     ingested.ingest()
     middle, half = time.perf_counter(), time.process_time()
-    text = ingested.render()
+    bottle = ingested.render()
     ended, busy_until = time.perf_counter(), time.process_time()
     ingested.close()
     return {
@@ -76,16 +76,18 @@ def child_library(path: Path, database: Path) -> Figures:
         "cpu ingest": half - busy,
         "ingest": middle - began,
         "render": ended - middle,
-        "bottle": len(text.encode()),
+        "cpu render": busy_until - half,
+        "bottle": bottle,
     }
 
 
 def child_append(path: Path, database: Path) -> Figures:
-    """Grow the file a few times; each growth is ingested in-process and timed alone."""
+    """Grow the file a few times; each growth is ingested in-process and timed alone, and so is the render after it."""
     from bench.synthetic import append
 
     ingested = product.Ingested(path, database)
     ingested.ingest()
+    ingested.render()
     times, sizes, renders, spent = [], [], [], []
     for seed in range(APPENDS):
         sizes.append(append(path, APPEND_KB, seed))
@@ -93,9 +95,8 @@ def child_append(path: Path, database: Path) -> Figures:
         ingested.ingest()
         times.append(time.perf_counter() - began)
         spent.append(time.process_time() - busy)
-    for _ in range(3):
         busy = time.process_time()
-        bottle = len(ingested.render().encode())
+        bottle = ingested.render()
         renders.append(time.process_time() - busy)
     ingested.close()
     return {"increments": times, "spent": spent, "sizes": sizes, "renders": renders, "bottle": bottle}
@@ -218,15 +219,16 @@ def table(result: Figures) -> str:
         bottle = after["bottle"] / MB
         best, worst = 1000 * statistics.median(after["increments"]), 1000 * max(after["increments"])
         grown = statistics.median(after["sizes"]) / 1000
-        per_mb = 1000 * statistics.median(after["renders"]) / bottle
+        again = 1000 * statistics.median(after["renders"]) / bottle
+        first = 1000 * least(runs["library"], "cpu render") / (runs["library"][0]["bottle"] / MB)
         out.append(
             f"increment of {grown:.0f} kB: {best:.1f} ms median, {worst:.1f} ms worst of {APPENDS},"
             f" {1000 * statistics.median(after['spent']):.1f} ms of the processor"
             f"   (target {TARGET_APPEND_MS:g} ms)"
         )
         out.append(
-            f"render: {per_mb:.1f} ms of the processor per MB of bottle, bottle {bottle:.2f} MB"
-            f"   (target {TARGET_RENDER_MS_PER_MB:g} ms/MB)"
+            f"render: {again:.1f} ms of the processor per MB of bottle after the file grew, {first:.1f} the first time,"
+            f" bottle {bottle:.2f} MB   (target {TARGET_RENDER_MS_PER_MB:g} ms/MB)"
         )
     return "\n".join(out)
 

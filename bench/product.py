@@ -8,12 +8,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
-NEEDED = ("endless_mode.store", "endless_mode.ingest", "endless_mode.bottle.session")
+NEEDED = ("endless_mode.store", "endless_mode.ingest", "endless_mode.bottle.write", "endless_mode.bottle.prefixes")
 
 
 def missing() -> str:
     """Why the product cannot be measured; empty when it can."""
-    for name, wanted in zip(NEEDED, ("Store", "ingest_file", "render_session"), strict=True):
+    for name, wanted in zip(NEEDED, ("Store", "ingest_file", "write_bottle", "Prefixes"), strict=True):
         try:
             if not hasattr(importlib.import_module(name), wanted):
                 return f"{name} has no {wanted}"
@@ -39,7 +39,9 @@ class Ingested:
         self.transcript = transcript
         self._store: Any = importlib.import_module("endless_mode.store").Store.open(database)
         self._ingest: Any = importlib.import_module("endless_mode.ingest").ingest_file
-        self._render: Any = importlib.import_module("endless_mode.bottle.session").render_session
+        self._write: Any = importlib.import_module("endless_mode.bottle.write").write_bottle
+        self._prefixes: Any = importlib.import_module("endless_mode.bottle.prefixes").Prefixes(self._store)
+        self._bottles = database.parent / "bottles"
         self._session: Any = None
 
     def ingest(self) -> None:
@@ -47,10 +49,10 @@ class Ingested:
         result = self._ingest(self._store, self.transcript)
         self._session = result.session
 
-    def render(self) -> str:
-        """The whole bottle."""
-        text: str = self._render(self._store, self._session).text
-        return text
+    def render(self) -> int:
+        """Put the bottle on disk as the worker does, which remembers the one before; returns its size in bytes."""
+        bottle = self._write(self._store, self._session, self._bottles, self._bottles, prefixes=self._prefixes)
+        return int(bottle.text.shape.size)
 
     def close(self) -> None:
         self._store.close()

@@ -20,8 +20,8 @@ import msgspec
 from msgspec import Struct, field
 
 from endless_mode.bottle.file import session_lock
-from endless_mode.bottle.session import write_bottle
 from endless_mode.bottle.view import load_session
+from endless_mode.bottle.write import write_bottle
 from endless_mode.errors import BadRequest
 from endless_mode.home import Home
 from endless_mode.ingest.batch import title_key

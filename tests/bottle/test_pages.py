@@ -27,7 +27,7 @@ def as_read(text: str, page: Page) -> str:
 @given(bodies, st.integers(1, 400), st.integers(20, 2000))
 @settings(deadline=None)
 def test_pages_cover_every_line_once_in_order(text: str, max_tokens: int, max_bytes: int) -> None:
-    plan = pages(text, max_tokens, max_bytes)
+    plan = list(pages(text, max_tokens, max_bytes))
     covered = [n for page in plan for n in range(page.offset, page.offset + page.limit)]
     lines = text.split("\n")
     assert covered == list(range(1, len(lines) + (1 if lines[-1] else 0)))
@@ -54,25 +54,25 @@ def test_tail_pages_end_at_the_last_line_and_keep_the_budget(text: str, budget: 
 
 def test_a_page_is_filled_as_far_as_it_goes() -> None:
     text = "some words on a line\n" * 20_000
-    plan = pages(text)
+    plan = list(pages(text))
     assert all(MAX_TOKENS * 0.99 < page.tokens <= MAX_TOKENS for page in plan[:-1])
     assert MAX_TOKENS * 0.99 < tail_pages(text, MAX_TOKENS)[0].tokens <= MAX_TOKENS
 
 
 def test_a_page_of_cheap_text_stops_at_the_byte_limit() -> None:
     text = ("a" * 1000 + "\n") * 1000
-    plan = pages(text, max_tokens=10**9)
+    plan = list(pages(text, max_tokens=10**9))
     assert all(len(as_read(text, page).encode()) <= MAX_BYTES for page in plan)
     assert len(plan) == 4
 
 
 def test_empty_lines_are_not_free_because_each_has_a_number() -> None:
-    plan = pages("\n" * 100_000)
+    plan = list(pages("\n" * 100_000))
     assert len(plan) > 10
 
 
 def test_a_line_over_the_limit_is_a_page_of_its_own() -> None:
-    plan = pages("a\n" + "b1" * 1000 + "\nc\n", max_tokens=100)
+    plan = list(pages("a\n" + "b1" * 1000 + "\nc\n", max_tokens=100))
     assert [(page.offset, page.limit) for page in plan] == [(1, 1), (2, 1), (3, 1)]
     assert plan[1].tokens > 100
 
@@ -84,7 +84,7 @@ def test_the_tail_stops_at_a_line_that_is_over_the_budget() -> None:
 
 
 def test_tail_first_turns_a_plan_round() -> None:
-    plan = pages("word\n" * 100, max_tokens=50)
+    plan = list(pages("word\n" * 100, max_tokens=50))
     assert tail_first(plan) == plan[::-1] != plan
 
 

@@ -105,7 +105,7 @@ def test_index_lines_point_at_the_speaker_lines_of_user_turns() -> None:
         assert lines[entry.line - 1].startswith("**User** (")
         assert lines[entry.line] == f"request {turn}"
         assert entry.text == f"request {turn} with a second line"
-    assert lines[rendered.closing_line - 1] == "## Where things stand"
+    assert lines[rendered.shape.closing_line - 1] == "## Where things stand"
     assert f"- line {rendered.index[1].line} · 2026-01-22 10:33 · request 1 with a second line" in lines
     assert parse(rendered.text).index == rendered.index
 

@@ -19,6 +19,8 @@ from typing import Any
 import msgspec
 
 from endless_mode import settings
+from endless_mode.bottle import prefixes as prefixes_module
+from endless_mode.bottle import render as render_module
 from endless_mode.bottle import session as bottle_session
 from endless_mode.bottle.entries import Speech
 from endless_mode.bottle.parse import parse
@@ -59,8 +61,11 @@ class Inside:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
-        self._real_render, self._real_time = bottle_session.render, desk_module.time
-        bottle_session.render = self._render  # type: ignore[assignment]
+        self._real_write, self._real_time = bottle_session.write, desk_module.time
+        # So that the short bottles here are copied in part from the ones before, as long ones are.
+        self._real_sizes = prefixes_module.WORTH, render_module.ONE_READ_BYTES
+        prefixes_module.WORTH = render_module.ONE_READ_BYTES = 0
+        bottle_session.write = self._write  # type: ignore[assignment]
         desk_module.time = _Clock(self)  # type: ignore[assignment]
         self.service: LiveService | None = None
         self.hooks = self.kills = 0
@@ -68,7 +73,8 @@ class Inside:
         self.restart()
 
     def close(self) -> None:
-        bottle_session.render, desk_module.time = self._real_render, self._real_time
+        bottle_session.write, desk_module.time = self._real_write, self._real_time
+        prefixes_module.WORTH, render_module.ONE_READ_BYTES = self._real_sizes
         if self.service is not None:
             self._wait(self.service.stop())
         self._loop.call_soon_threadsafe(self._loop.stop)
@@ -225,11 +231,11 @@ class Inside:
     def troubled(self) -> bool:
         return bool(self._throws or self._readonly)
 
-    def _render(self, document: Any) -> Any:
+    def _write(self, *given: Any) -> Any:
         if self._throws:
             self._throws -= 1
             raise RuntimeError("told to")
-        return self._real_render(document)
+        return self._real_write(*given)
 
     def bottle(self, session: str, path: Path) -> list[str] | None:
         if self.service is None:

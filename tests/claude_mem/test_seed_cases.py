@@ -13,7 +13,8 @@ from endless_mode.bottle.entries import MODE_RECONSTRUCTED, GeneratedSummary, Ha
 from endless_mode.bottle.parse import parse
 from endless_mode.settings import Settings
 from tests.claude_mem.files import SESSIONS, checked_text, database, fingerprint
-from tests.live.parts import Served, eventually, is_handoff, served_in
+from tests.live.parts import Served, is_handoff, served_in
+from tests.processes import eventually
 
 CUT = "second, a very long one " + "y" * 3_975 + "…"
 

@@ -18,7 +18,8 @@ import pytest
 
 import endless_mode
 from endless_mode.hook import hook
-from tests.worker.parts import HOOK, LONG, Place, eventually
+from tests.processes import LONG, eventually
+from tests.worker.parts import HOOK, Place
 
 HEAVY = ("json", "socket", "re", "enum", "os", "site")
 EVENTS = ["SessionStart", "UserPromptSubmit", "PreCompact", "PostCompact", "Stop", "SessionEnd"]

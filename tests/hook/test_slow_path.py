@@ -16,7 +16,8 @@ from pathlib import Path
 import pytest
 
 from endless_mode.hook import slow
-from tests.worker.parts import LONG, Place, eventually
+from tests.processes import LONG, eventually, held
+from tests.worker.parts import Place
 
 
 def test_the_first_hook_starts_a_worker_that_takes_its_event(place: Place) -> None:
@@ -151,7 +152,7 @@ def test_a_worker_that_failed_to_start_is_left_alone_for_a_while(place: Place) -
     worker = place.worker()
     assert worker.wait(LONG) == 1
     place.hook("Stop")
-    assert not place.locked() and not place._starting()
+    assert not place.locked() and not held(place.home.start_lock)
     assert len(list(place.home.spool.glob("*.http"))) == 1
     (place.data / "refuse-start").unlink()
     os.utime(place.home.failed, (time.time() - 60, time.time() - 60))

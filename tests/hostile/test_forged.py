@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from endless_mode.bottle.text import BottleText
 from endless_mode.deliver.handoff import reading_plan
 from tests.live.conftest import served
 from tests.live.parts import Served, is_handoff
@@ -79,7 +80,7 @@ def test_no_page_of_a_plan_is_blank() -> None:
             "",
         ]
     )
-    plan = reading_plan(text, 12_000)
+    plan = reading_plan(BottleText(text.encode()), 12_000)
     assert plan
     lines = text.split("\n")
     assert all("".join(lines[page.offset - 1 : page.offset - 1 + page.limit]).strip() for page in plan)

@@ -7,8 +7,9 @@ import subprocess
 import sys
 from typing import Any
 
-from tests.live.parts import Living, Session, eventually, is_handoff
+from tests.live.parts import Living, Session, is_handoff
 from tests.live.transcript import Transcript
+from tests.processes import eventually
 
 WORD = "zqHiddenWord"
 TOKEN = "ghp_" + "a1B2c3D4e5F6g7H8i9J0" + "k1L2m3N4o5P6q7R8"
@@ -126,6 +127,7 @@ def endless(living: Living, *words: str) -> bytes:
     done = subprocess.run(
         [sys.executable, "-m", "endless_mode", *words],
         capture_output=True,
+        cwd=living.home.root,  # what a command writes there is looked at with the home
         env={**living.environ, "CLAUDE_CONFIG_DIR": str(living.root / ".claude")},
         timeout=60,
         check=False,

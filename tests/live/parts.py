@@ -8,15 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import fcntl
 import json
 import os
-import signal
 import sqlite3
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -37,20 +34,9 @@ from endless_mode.worker.live import LiveService
 from endless_mode.worker.log import Log
 from endless_mode.worker.messages import SealAnswer, SealRequest
 from tests.live.transcript import HEAD, Transcript
+from tests.processes import LONG, Processes, eventually
 
 HOOK = Path(hook.__file__)
-LONG = 30.0
-
-
-def eventually(check: Callable[[], Any], seconds: float = LONG) -> Any:
-    """Return the first true value of ``check``; fail at the deadline."""
-    until = time.monotonic() + seconds
-    pause = threading.Event()
-    while time.monotonic() < until:
-        if value := check():
-            return value
-        pause.wait(0.01)
-    raise AssertionError(f"not within {seconds} s: {check}")
 
 
 class Session:
@@ -133,7 +119,7 @@ def bottle(home: Home, session: str = "s-1") -> str:
 # -- a real worker -----------------------------------------------------------------------------------------
 
 
-class Living:
+class Living(Processes):
     """A user's home with the product's own worker; hooks go through the real hook command."""
 
     def __init__(self, root: Path, **environ: str) -> None:
@@ -143,7 +129,7 @@ class Living:
         self.projects.mkdir(parents=True, exist_ok=True)
         base = {"HOME": str(root), "PATH": os.environ["PATH"], "CLAUDE_MEM_DATA_DIR": str(self.data)}
         self.environ = {**base, "CLAUDE_MEM_ENDLESS_BACKFILL": "off", **environ}
-        self.home = Home(self.data, {b"HOME": os.fsencode(root)})
+        self._home = Home(self.data, {b"HOME": os.fsencode(root)})
         self.children: list[subprocess.Popen[bytes]] = []
 
     def command(self, event: str) -> list[str]:
@@ -160,44 +146,13 @@ class Living:
             **options,
         )
 
-    def hook_process(self, event: str, payload: bytes) -> subprocess.Popen[bytes]:
-        """Start a hook and give it its stdin without waiting for the end."""
-        pipe = subprocess.PIPE
-        child = subprocess.Popen(self.command(event), stdin=pipe, stdout=pipe, stderr=pipe, env=self.environ)
-        self.children.append(child)
-        assert child.stdin
-        child.stdin.write(payload)
-        child.stdin.close()
-        child.stdin = None
-        return child
+    @property
+    def home(self) -> Home:
+        return self._home
 
     @property
     def client(self) -> WorkerClient:
         return WorkerClient(self.home, LONG)
-
-    def worker_pid(self) -> int:
-        """The pid of the worker that holds the lock."""
-        return int(self.home.lock.read_text())
-
-    def locked(self) -> bool:
-        """Whether a worker lives here."""
-        return _held(self.home.lock)
-
-    def log(self, name: str = "") -> list[dict[str, Any]]:
-        text = self.home.log.read_text() if self.home.log.exists() else ""
-        return [entry for entry in map(json.loads, text.splitlines()) if not name or entry["name"] == name]
-
-    def close(self) -> None:
-        """End what runs here: the hooks and workers this place started."""
-        for child in self.children:
-            if child.poll() is None:
-                child.kill()
-            child.wait(LONG)
-            for pipe in (child.stdout, child.stderr):
-                if pipe is not None:
-                    pipe.close()
-        eventually(lambda: not _held(self.home.start_lock))
-        self.kill()
 
     def session(self, name: str = "s-1", **more: Any) -> Session:
         return Session(self.print_hook, Transcript(self.projects / f"{name}.jsonl", name, **more))
@@ -230,37 +185,12 @@ class Living:
             return bool(self.client.health())
         return False
 
-    def kill(self) -> None:
-        """kill -9 whatever worker there is, and see it gone."""
-        if not self.locked():
-            return
-        with contextlib.suppress(ProcessLookupError, ValueError):
-            os.kill(self.worker_pid(), signal.SIGKILL)
-        for child in self.children:
-            if child.args and "endless_mode.worker" in child.args and child.poll() is None:
-                child.wait(LONG)
-        eventually(lambda: not self.locked())
-
     def rows(self, query: str, *values: object) -> list[tuple[Any, ...]]:
         with contextlib.closing(sqlite3.connect(f"file:{self.home.database}?mode=ro", uri=True, timeout=10)) as db:
             return db.execute(query, values).fetchall()
 
     def seal(self, session: Session, timeout_ms: int = 20_000) -> SealAnswer:
         return seal(self.client, self.root, session, timeout_ms)
-
-
-def _held(lock: Path) -> bool:
-    try:
-        fd = os.open(lock, os.O_RDWR)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        return False
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(fd)
 
 
 @contextlib.contextmanager

@@ -21,8 +21,9 @@ from endless_mode.bottle.entries import Happened
 from endless_mode.deliver.desk import Caller
 from endless_mode.deliver.keeper import Keeper
 from endless_mode.home import Home
-from tests.live.parts import Living, Served, Session, document, eventually, is_handoff, served_in, speech
+from tests.live.parts import Living, Served, Session, document, is_handoff, served_in, speech
 from tests.live.transcript import Transcript, marker_of
+from tests.processes import eventually
 
 #: Of the points at which a process can be killed, every so manieth is tried.
 EVERY = int(os.environ.get("ENDLESS_KILL_EVERY", "4"))

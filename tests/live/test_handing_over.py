@@ -15,8 +15,9 @@ import pytest
 from endless_mode.bottle import session as bottle_session
 from endless_mode.deliver import desk as desk_module
 from endless_mode.worker.messages import HookEnv, HookInput
-from tests.live.parts import Served, Session, bottle, eventually, is_handoff, served_in
+from tests.live.parts import Served, Session, bottle, is_handoff, served_in
 from tests.live.transcript import Transcript, marker_of
+from tests.processes import eventually
 
 
 def again(served: Served, s: Session) -> Session:
@@ -484,7 +485,7 @@ def test_a_render_that_throws_leaves_the_old_bottle_and_the_ladder_goes_on(
     served.seal(s)
     old = bottle(served.home)
     s.t.turn("the lexer")
-    monkeypatch.setattr(bottle_session, "render", throwing)
+    monkeypatch.setattr(bottle_session, "write", throwing)
     printed = s.compacted()
     assert is_handoff(printed) and "could not be brought up to date" in printed
     assert "Done with the lexer." in printed or "the lexer" in printed
@@ -500,7 +501,7 @@ def test_when_nothing_can_be_made_the_boundary_is_owed_to_the_next_prompt(
     s = served.session()
     s.t.turn("the parser")
     with monkeypatch.context() as patch:
-        patch.setattr(bottle_session, "render", throwing)
+        patch.setattr(bottle_session, "write", throwing)
         patch.setattr(desk_module, "closing", throwing)
         assert not is_handoff(s.compaction(seal=False))
         assert s.prompt_hook() == ""

@@ -10,8 +10,9 @@ from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 
 from endless_mode.errors import EndlessError
-from tests.live.parts import Living, Session, eventually
+from tests.live.parts import Living, Session
 from tests.live.transcript import marker_of
+from tests.processes import eventually
 
 ROUNDS = int(os.environ.get("ENDLESS_RACE_ROUNDS", "12"))
 AT_ONCE = 64

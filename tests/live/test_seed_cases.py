@@ -18,8 +18,9 @@ from endless_mode.bottle.entries import Happened
 from endless_mode.bottle.parse import parse
 from endless_mode.worker.messages import SealAnswer
 from tests.live.observer import Scripted, claim, confirm
-from tests.live.parts import Living, Served, Session, bottle, document, eventually, is_handoff, served_in, speech
+from tests.live.parts import Living, Served, Session, bottle, document, is_handoff, served_in, speech
 from tests.live.transcript import marker_of
+from tests.processes import eventually
 
 MARATHON_MB = float(os.environ.get("ENDLESS_MARATHON_MB", "50"))
 

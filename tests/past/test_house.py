@@ -15,8 +15,9 @@ from endless_mode.retention import used_bytes
 from endless_mode.settings import Settings
 from endless_mode.worker.live import LiveService
 from tests.claude_mem.files import FRESH, SESSIONS, checked_text, database
-from tests.live.parts import Served, Session, eventually, served_in
+from tests.live.parts import Served, Session, served_in
 from tests.past.parts import DAY, everywhere
+from tests.processes import eventually
 
 MARK, STEM = "xyzzyplughmarker", "xyzzyplugh"
 

@@ -27,8 +27,9 @@ from endless_mode.store import Store
 from endless_mode.worker import past
 from endless_mode.worker.client import WorkerClient
 from endless_mode.worker.live import LiveService
-from tests.live.parts import Living, eventually, is_handoff, served_in
+from tests.live.parts import Living, is_handoff, served_in
 from tests.past.parts import config_of, endless, imported, read_into, rows_of, talk
+from tests.processes import eventually
 
 
 class CutOff(Exception):

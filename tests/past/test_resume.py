@@ -13,9 +13,10 @@ from endless_mode.deliver import resume
 from endless_mode.errors import WorkerError
 from endless_mode.retention import UNBORN, sweep
 from tests.claude_mem.files import FRESH, SESSIONS, database
-from tests.live.parts import Living, Served, Session, document, eventually, is_handoff
+from tests.live.parts import Living, Served, Session, document, is_handoff
 from tests.live.transcript import Transcript
 from tests.past.parts import endless, talk
+from tests.processes import eventually
 
 
 def began(served: Served, name: str = "s-1") -> Session:

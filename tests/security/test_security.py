@@ -17,8 +17,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.live.parts import HOOK, LONG, Living, eventually, is_handoff, living_in
+from tests.live.parts import HOOK, Living, is_handoff, living_in
 from tests.live.transcript import Transcript
+from tests.processes import LONG, eventually
 
 NOBODY = 65534
 GIGABYTE = 1 << 30

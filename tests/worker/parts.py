@@ -3,37 +3,22 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
 import os
-import signal
 import socket
 import subprocess
 import sys
-import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from endless_mode.home import Home
 from endless_mode.hook.slow import listens
 from endless_mode.worker.client import WorkerClient
+from tests.processes import LONG, Processes, eventually
 
 HERE = Path(__file__).parent
 HOOK = HERE.parents[1] / "src/endless_mode/hook/run.py"
-LONG = 30.0
-
-
-def eventually(check: Callable[[], Any], seconds: float = LONG) -> Any:
-    """Return the first true value of ``check``; fail at the deadline."""
-    until = time.monotonic() + seconds
-    pause = threading.Event()
-    while time.monotonic() < until:
-        if value := check():
-            return value
-        pause.wait(0.01)
-    raise AssertionError(f"not within {seconds} s: {check}")
 
 
 STAND_IN = """
@@ -68,7 +53,7 @@ def make_interpreter(root: Path) -> Path:
     return root / "bin/python"
 
 
-class Place:
+class Place(Processes):
     """A user's home directory with a data directory in it."""
 
     def __init__(self, root: Path, **environ: str) -> None:
@@ -115,20 +100,7 @@ class Place:
         )  # fmt: skip
 
     def hook_process(self, event: str, payload: bytes | None = None) -> subprocess.Popen[bytes]:
-        """Start a hook and give it its stdin without waiting for the end."""
-        child = subprocess.Popen(
-            self.command(event),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env=self.environ,
-        )
-        self.children.append(child)
-        assert child.stdin
-        child.stdin.write(self.payload(event) if payload is None else payload)
-        child.stdin.close()
-        child.stdin = None
-        return child
+        return super().hook_process(event, self.payload(event) if payload is None else payload)
 
     def worker_process(self, *arguments: str, **environ: str) -> subprocess.Popen[bytes]:
         """Start a recording worker as a child of this process."""
@@ -153,31 +125,9 @@ class Place:
         lines = path.read_text().splitlines() if path.exists() else []
         return [entry for entry in map(json.loads, lines) if entry["call"] == call]
 
-    def log(self, name: str = "") -> list[dict[str, Any]]:
-        text = self.home.log.read_text() if self.home.log.exists() else ""
-        return [entry for entry in map(json.loads, text.splitlines()) if not name or entry["name"] == name]
-
     def served(self, *names: str) -> list[dict[str, Any]]:
         """Log entries of events that reached the service, alive or kept."""
         return [entry for entry in self.log() if entry["name"] in (names or ("hook", "spooled_hook", "failed"))]
-
-    def worker_pid(self) -> int:
-        """The pid of the worker that holds the lock."""
-        return int(self.home.lock.read_text())
-
-    def locked(self) -> bool:
-        """Whether a worker lives here."""
-        try:
-            fd = os.open(self.home.lock, os.O_RDWR)
-        except OSError:
-            return False
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return False
-        except BlockingIOError:
-            return True
-        finally:
-            os.close(fd)
 
     def connect(self) -> socket.socket:
         sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -195,31 +145,6 @@ class Place:
                 while chunk := sock.recv(65536):
                     answer += chunk
             return answer
-
-    def close(self) -> None:
-        """End what runs here: the hooks and workers this place started."""
-        for child in self.children:
-            if child.poll() is None:
-                child.kill()
-            child.wait(LONG)
-        eventually(lambda: not self._starting())
-        if self.locked():
-            with contextlib.suppress(ProcessLookupError, ValueError):
-                os.kill(self.worker_pid(), signal.SIGKILL)
-            eventually(lambda: not self.locked())
-
-    def _starting(self) -> bool:
-        try:
-            fd = os.open(self.home.start_lock, os.O_RDWR)
-        except OSError:
-            return False
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return False
-        except BlockingIOError:
-            return True
-        finally:
-            os.close(fd)
 
 
 @contextlib.contextmanager

@@ -11,7 +11,8 @@ from endless_mode.errors import EndlessError, WorkerError
 from endless_mode.worker import client as client_module
 from endless_mode.worker.client import ensure_worker
 from endless_mode.worker.messages import RenderRequest, SealRequest, newer
-from tests.worker.parts import LONG, Place
+from tests.processes import LONG
+from tests.worker.parts import Place
 
 
 @pytest.fixture(autouse=True)

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from endless_mode.errors import HomeError
 from endless_mode.home import Home, find_home
 from endless_mode.hook import hook
-from tests.worker.parts import HOOK, LONG
+from tests.processes import LONG
+from tests.worker.parts import HOOK
 
 SEGMENT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="/\0"), min_size=1, max_size=60).filter(
     lambda name: name not in (".", "..")

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from endless_mode import __version__
-from tests.worker.parts import LONG, Place, eventually
+from tests.processes import LONG, eventually
+from tests.worker.parts import Place
 
 CAP = 8 * 1024 * 1024
 

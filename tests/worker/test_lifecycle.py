@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.worker.parts import HERE, LONG, Place, eventually
+from tests.processes import LONG, eventually
+from tests.worker.parts import HERE, Place
 
 
 def test_a_second_worker_leaves_at_once(place: Place) -> None:

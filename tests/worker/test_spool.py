@@ -10,7 +10,8 @@ import pytest
 from endless_mode.errors import BadRequest
 from endless_mode.hook import hook, slow
 from endless_mode.worker import spool
-from tests.worker.parts import Place, eventually
+from tests.processes import eventually
+from tests.worker.parts import Place
 
 
 def keep(place: Place, event: str, payload: bytes) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import BinaryIO
 
 from endless_mode.bottle.entries import MODE_FULL, MODE_STORED, Document, Header
 from endless_mode.bottle.parse import BadBottle, parse, parse_header
@@ -47,7 +48,14 @@ def ensure_directory(directory: Path) -> None:
 
 
 def write_atomic(path: Path, data: bytes, *, fsync: bool = False) -> None:
-    """Puts ``data`` at ``path`` (0600) so that readers see the old file or the new one, never a part.
+    """Puts ``data`` at ``path`` as :func:`replacing` does."""
+    with replacing(path, fsync=fsync) as file:
+        file.write(data)
+
+
+@contextmanager
+def replacing(path: Path, *, fsync: bool = False) -> Iterator[BinaryIO]:
+    """A file that takes the place of ``path`` (0600) when it is whole: readers see the old one or the new one.
 
     On any failure the old file stays and no temporary file does. ``fsync`` also survives a power cut.
     """
@@ -57,7 +65,7 @@ def write_atomic(path: Path, data: bytes, *, fsync: bool = False) -> None:
     descriptor = os.open(temporary, flags, 0o600)
     try:
         with open(descriptor, "wb") as file:  # noqa: PTH123 (a descriptor, not a path)
-            file.write(data)
+            yield file
             file.flush()
             if fsync:
                 os.fsync(file.fileno())

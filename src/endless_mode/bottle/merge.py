@@ -27,35 +27,37 @@ RUN_CHARS = 700
 _place = attrgetter("offset", "index")
 
 
-def entries(db: sqlite3.Connection, session: SessionRow) -> Iterator[Entry]:
-    """The conversation part of a session's bottle, in order."""
+def entries(db: sqlite3.Connection, session: SessionRow, since: int = -1, leg: int = 1) -> Iterator[tuple[int, Entry]]:
+    """The conversation part of a session's bottle in order, with the transcript's offset each entry ends at.
+
+    From offset ``since`` on, where leg number ``leg`` goes on; a message must stand there.
+    """
     last_typed = _last_typed(db, session)
     streams: list[Iterable[Place]] = [
-        messages(db, session),
-        happened(db, session),
-        cuts(db, session),
-        sorted(rewinds(db, session), key=_place),
+        messages(db, session, since),
+        happened(db, session, since),
+        [cut for cut in cuts(db, session) if cut.offset >= since],
+        sorted((r for r in rewinds(db, session) if r.offset >= since), key=_place),
     ]
     block: list[Done] = []
-    leg = 1
     for place in heapq.merge(*streams, key=_place):
         if isinstance(place, Done):
             if not _spoken(place):
                 block.append(place)
             continue
         if block:
-            yield Happened(_lines(block, last_typed))
+            yield block[-1].offset, Happened(_lines(block, last_typed))
             block = []
         match place:
             case Said():
-                yield _said(place)
+                yield place.offset, _said(place)
             case Cut():
                 leg += 1
-                yield BoundaryMark(leg, place.trigger, place.pre_tokens, place.at)
+                yield place.offset, BoundaryMark(leg, place.trigger, place.pre_tokens, place.at)
             case Rewind():
-                yield Mark("rewound", place.at)
+                yield place.offset, Mark("rewound", place.at)
     if block:
-        yield Happened(_lines(block, last_typed))
+        yield block[-1].offset, Happened(_lines(block, last_typed))
 
 
 def _said(place: Said) -> Entry:

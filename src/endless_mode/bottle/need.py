@@ -10,6 +10,7 @@ stood in and by how long ago that was.
 from __future__ import annotations
 
 import heapq
+from collections.abc import Callable, Iterable
 from itertools import count
 
 from msgspec import Struct
@@ -27,12 +28,13 @@ class Weights:
     def __init__(self) -> None:
         self.of: dict[str, float] = {}
 
-    def add(self, text: str, place: float, age: int) -> None:
-        """Take in the tokens of a text that stood in such a place so long ago."""
+    def add(self, tokens: Iterable[str], place: float, age: int) -> None:
+        """Take in tokens that stood in such a place so long ago."""
         weight = place / (1.0 + age / _FADES) ** _STEEP
-        for token in specifics(text):
-            if weight > self.of.get(token, 0.0):
-                self.of[token] = weight
+        of = self.of
+        for token in tokens:
+            if weight > of.get(token, 0.0):
+                of[token] = weight
 
 
 class Candidate(Struct):
@@ -48,6 +50,7 @@ class Candidate(Struct):
     needs: str = ""
     bonus: float = 0.0
     tokens: tuple[str, ...] | None = None
+    worth: list[tuple[str, float]] | None = None
 
     def names(self) -> tuple[str, ...]:
         """Its specific tokens."""
@@ -56,50 +59,80 @@ class Candidate(Struct):
         return self.tokens
 
 
-def pack(
-    candidates: list[Candidate], weights: Weights, budget: int, covered: set[str] | None = None
-) -> tuple[list[Candidate], set[str]]:
-    """The candidates worth most per character, until ``budget`` characters are spent; in the order they were taken.
+#: A candidate with what it was worth per character when it was last looked at (negative), and its turn.
+_Rated = tuple[float, int, Candidate]
 
-    A token counts once: what ``covered`` (or a candidate taken before) has adds nothing.
+
+class Packer:
+    """Takes the candidates worth most per character, budget after budget.
+
+    A token counts once: what is ``covered`` (or a candidate taken before has) adds nothing. So the worth of a candidate
+    only falls, and the best is found by looking again at the first alone, until it stays the first.
+
+    ``freed`` makes a candidate stand by itself when the one it needs went into an earlier budget.
     """
-    have = set(covered or ())
-    worth_of = weights.of
-    waiting: dict[str, list[Candidate]] = {}
-    heap: list[tuple[float, int, Candidate]] = []
-    taken: list[Candidate] = []
 
-    def rate(candidate: Candidate) -> float:
-        value = candidate.bonus
-        for token in candidate.names():
-            if token not in have:
-                value += worth_of.get(token, 0.0)
-        return value / (len(candidate.text) + 3)
+    def __init__(self, weights: Weights, covered: Iterable[str], freed: Callable[[Candidate], Candidate]) -> None:
+        self._have = set(covered)
+        self._worth_of = weights.of
+        self._freed = freed
+        self._heap: list[_Rated] = []
+        self._waiting: dict[str, list[Candidate]] = {}
+        self._earlier: set[str] = set()
+        self._turn = count()
 
-    def offer(candidate: Candidate) -> None:
-        if (worth := rate(candidate)) > 0:
-            heapq.heappush(heap, (-worth, next(turn), candidate))
+    def offer(self, candidates: Iterable[Candidate]) -> None:
+        """Add candidates; one that needs another waits until that is taken."""
+        for candidate in candidates:
+            if candidate.needs:
+                self._waiting.setdefault(candidate.needs, []).append(candidate)
+            else:
+                self._push(candidate)
 
-    turn = count()
-    for candidate in candidates:
-        if candidate.needs:
-            waiting.setdefault(candidate.needs, []).append(candidate)
+    def take(self, budget: int, section: str = "") -> list[Candidate]:
+        """The best candidates (of one section, if named) until ``budget`` characters are spent, in the order taken."""
+        if section:
+            rest = [item for item in self._heap if item[2].section != section]
+            self._heap = [item for item in self._heap if item[2].section == section]
+            heapq.heapify(self._heap)
         else:
-            offer(candidate)
-    while heap and budget > 3:
-        stale, n, candidate = heapq.heappop(heap)
-        cost = len(candidate.text) + 3
-        if cost > budget:
-            continue
-        worth = rate(candidate)
-        if worth <= 0:
-            continue
-        if worth < -stale - 1e-12:
-            heapq.heappush(heap, (-worth, n, candidate))
-            continue
-        budget -= cost
-        have.update(candidate.names())
-        taken.append(candidate)
-        for follower in waiting.pop(candidate.key, ()):
-            offer(follower)
-    return taken, have
+            rest = []
+        taken: list[Candidate] = []
+        while self._heap and budget > 3:
+            stale, turn, candidate = heapq.heappop(self._heap)
+            if candidate.needs in self._earlier:
+                self._push(self._freed(candidate))
+                continue
+            cost = len(candidate.text) + 3
+            if cost > budget:
+                rest.append((stale, turn, candidate))
+                continue
+            worth = self._rate(candidate)
+            if worth <= 0:
+                continue
+            if worth < -stale - 1e-12:
+                heapq.heappush(self._heap, (-worth, turn, candidate))
+                continue
+            budget -= cost
+            self._have.update(candidate.names())
+            taken.append(candidate)
+            for follower in self._waiting.pop(candidate.key, ()):
+                self._push(follower)
+        self._heap += rest
+        heapq.heapify(self._heap)
+        self._earlier.update(c.key for c in taken)
+        return taken
+
+    def _push(self, candidate: Candidate) -> None:
+        if (worth := self._rate(candidate)) > 0:
+            heapq.heappush(self._heap, (-worth, next(self._turn), candidate))
+
+    def _rate(self, candidate: Candidate) -> float:
+        if candidate.worth is None:
+            of = self._worth_of
+            candidate.worth = [(name, of[name]) for name in candidate.names() if name in of]
+        have, value = self._have, candidate.bonus
+        for name, worth in candidate.worth:
+            if name not in have:
+                value += worth
+        return value / (len(candidate.text) + 3)

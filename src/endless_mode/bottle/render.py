@@ -6,6 +6,7 @@ The head counts nothing that grows with the body, so the line numbers of earlier
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable
 from datetime import date
 from functools import lru_cache
 
@@ -30,6 +31,8 @@ from endless_mode.bottle.pages import ONE_READ_BYTES, fits_one_read
 REQUEST_SHOWN = 2000
 #: Characters of a user turn shown in the index.
 INDEX_SHOWN = 100
+#: Bytes that are written at once.
+_AT_ONCE = 65_536
 
 _DAY = 86_400_000
 _EPOCH = date(1970, 1, 1).toordinal()
@@ -43,48 +46,224 @@ _LIKE_AN_ID = re.compile(r"\\*(?:\[#|⏳)")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
+class Shape(Struct, frozen=True):
+    """Where things are in a bottle: byte offsets, and lines counted from 1.
+
+    The conversation part ends before ``talk_end``, with the line ``talk_lines``; then come index and closing part.
+    """
+
+    size: int
+    talk_end: int
+    talk_lines: int
+    closing_at: int
+    closing_line: int
+
+
+class Start(Struct, frozen=True):
+    """A point of the conversation from which rendering may go on: what stands before it is known.
+
+    ``offset``: place in the transcript of the user's message that comes next; ``size`` and ``lines``: of the
+    conversation part before it; ``day``: of the last time shown; ``turns``: user messages, the first ``known`` of which
+    stand before it; ``said``: messages of user and assistant; ``request``: line of the one that the head quotes, or 0.
+    """
+
+    offset: int
+    leg: int
+    size: int
+    lines: int
+    day: int
+    turns: list[IndexLine]
+    known: int
+    said: tuple[int, int]
+    request: int
+
+
 class Rendered(Struct, frozen=True):
-    """A rendered bottle: its text in UTF-8, and where things are (1-based line numbers).
+    """A rendered bottle in memory: its text in UTF-8, and where things are (1-based line numbers).
 
     ``entry_lines`` has the first line of each entry of the document, for a message its speaker line.
     ``index`` is empty when the bottle fits one Read.
     """
 
-    _text: str | None
     data: bytes
+    shape: Shape
     index: list[IndexLine]
-    entry_lines: list[int]
-    closing_line: int
+    entry_lines: list[int] = []
 
     @property
     def text(self) -> str:
-        """The text; made when asked for, because that of a long session takes more room than all else here."""
-        return self.data.decode() if self._text is None else self._text
+        """The text; made when asked for."""
+        return self.data.decode()
+
+
+class Written(Struct, frozen=True):
+    """What :func:`write` has written: shape, index, how many messages of user and assistant, and where a later
+    rendering may begin. The conversation part begins at byte ``talk_at``."""
+
+    shape: Shape
+    index: list[IndexLine]
+    said: tuple[int, int]
+    talk_at: int
+    start: Start | None = None
+
+
+class Head(Struct, frozen=True):
+    """What stands before the conversation."""
+
+    header: Header
+    request: str | None = None
 
 
 def render(document: Document) -> Rendered:
     """The bottle of ``document``; any that keeps to its types has one. Lone surrogates become U+FFFD."""
-    times = _Times()
-    parts = [_bytes(_entry(entry, times)) for entry in document.entries]
-    head = _bytes(_head(document, 0))
-    line = head.count(b"\n") + 1
-    entry_lines = []
-    for part in parts:
-        entry_lines.append(line + (1 if part.startswith(b"---\n") else 0))
-        line += part.count(b"\n")
-    whole = _place_of_request(document)
-    if whole is not None:
-        head = _bytes(_head(document, entry_lines[whole]))
+    parts: list[bytes] = []
+    lines: list[int] = []
+    entries = ((-1, entry) for entry in document.entries)
+    head = Head(document.header, document.original_request)
+    done = write(head, entries, document.closing, parts.append, entry_lines=lines)
+    return Rendered(b"".join(parts), done.shape, done.index, lines)
 
-    parts.insert(0, head)
-    closing = _bytes(f"{CLOSING}\n{encode(document.closing, closing=True)}\n")
-    index = [] if _is_short(parts, closing) else _index(document, entry_lines)
-    if index:
+
+def write(
+    head: Head,
+    entries: Iterable[tuple[int, Entry]],
+    closing: str,
+    sink: Callable[[bytes], object],
+    start: Start | None = None,
+    prefix: Callable[[], object] | None = None,
+    entry_lines: list[int] | None = None,
+) -> Written:
+    """Write a bottle piece by piece; ``entries`` come with their place in the transcript (-1: none).
+
+    With ``start``, ``prefix`` writes the conversation part before it and ``entries`` begin there.
+    """
+    talk = _Talk(start)
+    waiting = iter(entries)
+    held: list[bytes] = []
+    at = talk.request
+    if head.request is not None and len(head.request) > REQUEST_SHOWN and not at:
+        # The head names the line where the request stands whole, so nothing is written before that is known.
+        for offset, entry in waiting:
+            line = talk.line_of_next(entry)
+            held.append(talk.add(offset, entry))
+            if isinstance(entry, Speech) and entry.role == "user" and entry.text == head.request:
+                at = talk.request = line
+                break
+    first = _bytes(_head(head, at > 0, 0))
+    base = first.count(b"\n")
+    if at:
+        first = _bytes(_head(head, True, base + at))
+    counted = _Counted(sink)
+    counted.write(first)
+    if start is not None and prefix is not None:
+        counted.flush()
+        prefix()
+        counted.skip(start.size)
+    for part in held:
+        counted.write(part)
+    for offset, entry in waiting:
+        counted.write(talk.add(offset, entry))
+    talk_end, talk_lines = counted.size, base + talk.lines
+    end = _bytes(f"{CLOSING}\n{encode(closing, closing=True)}\n")
+    index: list[IndexLine] = []
+    if talk.turns and not counted.is_short(end):
+        index = [IndexLine(base + turn.line, turn.text, turn.at) for turn in talk.turns]
         listed = "".join([f"- line {e.line} · {_full_minute(e.at)} · {e.text}\n" for e in index])
-        parts.append(_bytes(f"{INDEX}\n{listed}\n"))
-        line += len(index) + 2
-    parts.append(closing)
-    return Rendered(None, b"".join(parts), index, entry_lines, line)
+        counted.write(_bytes(f"{INDEX}\n{listed}\n"))
+    closing_line = talk_lines + 1 + (len(index) + 2 if index else 0)
+    closing_at = counted.size
+    counted.write(end)
+    counted.flush()
+    if entry_lines is not None:
+        entry_lines += [base + line for line in talk.entry_lines]
+    shape = Shape(counted.size, talk_end, talk_lines, closing_at, closing_line)
+    return Written(shape, index, talk.said, len(first), talk.start)
+
+
+class _Counted:
+    """Hands pieces on in larger ones, counts them, and remembers the whole while it may be short."""
+
+    def __init__(self, sink: Callable[[bytes], object]) -> None:
+        self._sink = sink
+        self._parts: list[bytes] = []
+        self._waiting = 0
+        self._whole: list[bytes] | None = []
+        self.size = 0
+
+    def write(self, part: bytes) -> None:
+        self.size += len(part)
+        self._waiting += len(part)
+        self._parts.append(part)
+        if self._waiting > _AT_ONCE:
+            self.flush()
+
+    def skip(self, size: int) -> None:
+        """So much was written by another."""
+        self.size += size
+        self._whole = None
+
+    def flush(self) -> None:
+        data = b"".join(self._parts)
+        self._parts, self._waiting = [], 0
+        if self._whole is not None:
+            self._whole.append(data)
+            if self.size >= ONE_READ_BYTES:
+                self._whole = None
+        self._sink(data)
+
+    def is_short(self, end: bytes) -> bool:
+        """Whether all of it and ``end`` fit one Read."""
+        if self._whole is None or self.size >= ONE_READ_BYTES:
+            return False
+        return fits_one_read(b"".join([*self._whole, *self._parts, end]))
+
+
+class _Talk:
+    """The conversation part while it grows: lines are counted from 1 at its beginning."""
+
+    def __init__(self, start: Start | None) -> None:
+        self._times = _Times(-1 if start is None else start.day)
+        self._last = -1
+        self._leg = 1 if start is None else start.leg
+        self._size = 0 if start is None else start.size
+        self._final = True
+        self.lines = 0 if start is None else start.lines
+        self.turns: list[IndexLine] = [] if start is None else start.turns[: start.known]
+        self.said = (0, 0) if start is None else start.said
+        self.request = 0 if start is None else start.request
+        self.start = start
+        self.entry_lines: list[int] = []
+
+    def line_of_next(self, entry: Entry) -> int:
+        return self.lines + (2 if isinstance(entry, Speech) and entry.role == "user" else 1)
+
+    def add(self, offset: int, entry: Entry) -> bytes:
+        """The entry as it stands in the bottle."""
+        line = self.lines + 1
+        if isinstance(entry, Speech):
+            users, assistants = self.said
+            if entry.role == "user":
+                if self._final and offset > self._last:
+                    self.start = self._here(offset)
+                line += 1
+                self.turns.append(IndexLine(line, _beginning(entry.text), entry.at))
+                self.said = (users + 1, assistants)
+            else:
+                self.said = (users, assistants + 1)
+        elif isinstance(entry, Happened):
+            self._final = self._final and not any(one.pending for one in entry.lines)
+        elif isinstance(entry, BoundaryMark):
+            self._leg = entry.leg
+        part = _bytes(_entry(entry, self._times))
+        self.entry_lines.append(line)
+        self.lines += part.count(b"\n")
+        self._size += len(part)
+        self._last = offset
+        return part
+
+    def _here(self, offset: int) -> Start:
+        day, known = self._times.day, len(self.turns)
+        return Start(offset, self._leg, self._size, self.lines, day, self.turns, known, self.said, self.request)
 
 
 def _bytes(text: str) -> bytes:
@@ -94,42 +273,18 @@ def _bytes(text: str) -> bytes:
         return _SURROGATE.sub("\ufffd", text).encode()
 
 
-def _is_short(parts: list[bytes], closing: bytes) -> bool:
-    # The first test spares joining a long bottle for the second.
-    return sum(map(len, parts)) < ONE_READ_BYTES and fits_one_read(b"".join([*parts, closing]))
-
-
-def _index(document: Document, entry_lines: list[int]) -> list[IndexLine]:
-    return [
-        IndexLine(line, _beginning(entry.text), entry.at)
-        for entry, line in zip(document.entries, entry_lines, strict=True)
-        if isinstance(entry, Speech) and entry.role == "user"
-    ]
-
-
 # The head
 
 
-def _head(document: Document, whole_at: int) -> str:
-    """Header, original request (a long one stands whole at line ``whole_at``), first heading."""
-    request = document.original_request
-    shown = ""
-    if request is not None and len(request) > REQUEST_SHOWN and _place_of_request(document) is not None:
-        pointer = f"[the first 2,000 of {len(request):,} characters; the whole stands at line {whole_at}]"
+def _head(head: Head, pointed: bool, line: int) -> str:
+    """Header, original request (``pointed``: it begins here, and stands whole at that line), first heading."""
+    request, shown = head.request, ""
+    if request is not None and pointed:
+        pointer = f"[the first 2,000 of {len(request):,} characters; the whole stands at line {line}]"
         shown = f"{REQUEST}\n{encode(request[:REQUEST_SHOWN])}\n{pointer}\n\n"
     elif request is not None:
         shown = f"{REQUEST}\n{encode(request)}\n\n"
-    return f"{_header(document.header)}\n{shown}---\n\n{CONVERSATION}\n\n"
-
-
-def _place_of_request(document: Document) -> int | None:
-    request = document.original_request
-    if request is None or len(request) <= REQUEST_SHOWN:
-        return None
-    for place, entry in enumerate(document.entries):
-        if isinstance(entry, Speech) and entry.role == "user" and entry.text == request:
-            return place
-    return None
+    return f"{_header(head.header)}\n{shown}---\n\n{CONVERSATION}\n\n"
 
 
 def _header(header: Header) -> str:
@@ -223,8 +378,8 @@ def _beginning(text: str) -> str:
 class _Times:
     """Clock times in document order: the date stands in front where it differs from the one before."""
 
-    def __init__(self) -> None:
-        self._day = -1
+    def __init__(self, day: int) -> None:
+        self.day = day
 
     def minute(self, at: int | None) -> str:
         return self._short(at, _clock(at)[:5])
@@ -236,9 +391,9 @@ class _Times:
         if at is None or not clock:
             return "—"
         day = at // _DAY
-        if day == self._day:
+        if day == self.day:
             return clock
-        self._day = day
+        self.day = day
         return f"{_date(day)} {clock}"
 
 

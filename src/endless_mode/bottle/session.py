@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -15,7 +17,6 @@ from endless_mode.bottle.entries import (
     MODE_FULL,
     MODE_RECONSTRUCTED,
     MODE_STORED,
-    BoundaryMark,
     Document,
     Entry,
     GeneratedSummary,
@@ -24,87 +25,98 @@ from endless_mode.bottle.entries import (
     Line,
     Speech,
 )
-from endless_mode.bottle.file import better_there, bottle_path, session_lock, write_atomic
 from endless_mode.bottle.merge import entries
 from endless_mode.bottle.predecessor import begins_with
-from endless_mode.bottle.render import Rendered, render
-from endless_mode.bottle.view import SessionRow, load_session
+from endless_mode.bottle.render import Head, Rendered, Start, Written, write
+from endless_mode.bottle.view import SessionRow, cuts, first_request, is_spoken, last_request, load_session
 from endless_mode.collector import held_off
 from endless_mode.privacy import clean, is_clean
 from endless_mode.store import Store
 
 
-class Bottle(Struct, frozen=True):
-    """A bottle on disk (``path``) and how much of the session it holds: transcript bytes, events without observation.
+class SessionDocument(Struct):
+    """A session's document, whose conversation is read from the store while it is written.
 
-    ``kept``: a better one was there already, and the rest tells of that.
+    Good for as long as the read of the store goes on in which it was made. ``before``: entries from elsewhere.
     """
 
-    path: Path
-    mode: str
-    offset: int
-    gap: int
-    rendered: Rendered
-    kept: bool = False
+    db: Any
+    at: SessionRow
+    header: Header
+    before: list[Entry]
+    original_request: str | None
+    closing: str
+
+    def placed(self, start: Start | None = None) -> Iterator[tuple[int, Entry]]:
+        """The entries with their places in the transcript, all or those from a point on."""
+        if start is None:
+            return _cleaned(_chained(self.before, entries(self.db, self.at)))
+        return _cleaned(entries(self.db, self.at, start.offset, start.leg))
+
+    @property
+    def entries(self) -> Iterator[Entry]:
+        """The entries, read anew each time."""
+        return (entry for _, entry in self.placed())
+
+    def last_request(self) -> str | None:
+        """What the user asked for last."""
+        return last_request(self.db, self.at)
+
+    def whole(self) -> Document:
+        """The same in memory."""
+        return Document(self.header, list(self.entries), self.original_request, self.closing)
 
 
-def document(db: sqlite3.Connection, session: int, now: int | None = None) -> Document:
+def session_document(db: sqlite3.Connection, session: int, now: int | None = None) -> SessionDocument:
     """The bottle's document. ``now`` is the render stamp in milliseconds, the present by default."""
     at = load_session(db, session)
     notes, before = begins_with(db, at)
-    body = _cleaned([*before, *entries(db, at)])
-    request = next((e.text for e in body if isinstance(e, Speech) and e.role == "user" and e.kind in _REQUESTS), None)
+    request = first_request(db, at)
     header = Header(
         content_session_id=at.content_session_id,
         project=clean(at.cwd),
-        mode=_mode(at, body),
-        legs=1 + sum(isinstance(e, BoundaryMark) for e in body),
+        mode=_mode(db, at),
+        legs=1 + len(cuts(db, at)),
         started=at.started_at,
         rendered=int(time.time() * 1000) if now is None else now,
         notes=[clean(note) for note in notes],
     )
-    return Document(header, body, request, clean(closing(db, at).text))
+    asked = None if request is None else clean(request)
+    return SessionDocument(db, at, header, [*before], asked, clean(closing(db, at).text))
 
 
-def _mode(at: SessionRow, body: list[Entry]) -> str:
+def document(db: sqlite3.Connection, session: int, now: int | None = None) -> Document:
+    """The same with its conversation in memory."""
+    return session_document(db, session, now).whole()
+
+
+def _mode(db: sqlite3.Connection, at: SessionRow) -> str:
     if at.path and Path(at.path).exists():
         return MODE_FULL
     # What was said may have been dropped since, by the user's setting or for the database's size.
-    return MODE_STORED if any(isinstance(entry, Speech) for entry in body) else MODE_RECONSTRUCTED
+    return MODE_STORED if is_spoken(db, at) else MODE_RECONSTRUCTED
 
 
-#: Kinds of user messages that ask for something.
-_REQUESTS = ("prompt", "queued", "command", "plan")
+def write_document(
+    made: Document | SessionDocument,
+    sink: Callable[[bytes], object],
+    start: Start | None = None,
+    prefix: Callable[[], object] | None = None,
+) -> Written:
+    """Write a bottle piece by piece, as :func:`endless_mode.bottle.render.write` does."""
+    head = Head(made.header, made.original_request)
+    if isinstance(made, Document):
+        return write(head, ((-1, entry) for entry in made.entries), made.closing, sink)
+    with held_off():
+        return write(head, made.placed(start), made.closing, sink, start, prefix)
 
 
 def render_session(store: Store, session: int, now: int | None = None) -> Rendered:
-    """The text of a session's bottle as the store has it now."""
-    with held_off():
-        return render(store.read(lambda db: document(db, session, now)))
-
-
-def write_bottle(
-    store: Store, session: int, directory: Path, locks: Path, make: Callable[[], Document] | None = None
-) -> Bottle:
-    """Render a session and put its bottle in place, one at a time per session, never a worse one over a better.
-
-    ``make`` gives the document (default: what the store has); it is called while the session's lock is held.
-
-    Raises:
-        OSError: the file cannot be written; the old one stays.
-        LockTimeout: another render of this session does not end.
-    """
-    at = store.read(lambda db: load_session(db, session))
-    path = bottle_path(directory, at.content_session_id)
-    with session_lock(locks, at.content_session_id):
-        at, waiting = store.read(lambda db: (load_session(db, session), gap(db, session)))
-        whole = store.read(lambda db: document(db, session)) if make is None else make()
-        better = better_there(path, whole.header.mode)
-        if better is not None:
-            return Bottle(path, better.header.mode, at.offset, waiting, render(better), kept=True)
-        rendered = render(whole)
-        write_atomic(path, rendered.data)
-        return Bottle(path, whole.header.mode, at.offset, waiting, rendered)
+    """The text of a session's bottle as the store has it now, in memory."""
+    parts: list[bytes] = []
+    with store.reading() as db:
+        done = write_document(session_document(db, session, now), parts.append)
+    return Rendered(b"".join(parts), done.shape, done.index)
 
 
 def gap(db: sqlite3.Connection, session: int) -> int:
@@ -116,23 +128,26 @@ def gap(db: sqlite3.Connection, session: int) -> int:
     return int(row[0])
 
 
-def _cleaned(body: list[Entry]) -> list[Entry]:
-    """Everything once more through the one filter: rows written by an older version are no exception."""
-    found: list[Entry] = []
-    for start in range(0, len(body), _AT_ONCE):
-        part = body[start : start + _AT_ONCE]
-        texts: list[str] = []
-        for entry in part:
-            if isinstance(entry, Happened):
-                texts.extend([line.text for line in entry.lines])
-            elif isinstance(entry, Speech | GeneratedSummary):
-                texts.append(entry.text)
-        found += part if is_clean(texts) else map(_clean, part)
-    return found
+def _chained(before: list[Entry], then: Iterator[tuple[int, Entry]]) -> Iterator[tuple[int, Entry]]:
+    yield from ((-1, entry) for entry in before)
+    yield from then
 
 
 #: Entries that are looked at as one text; only when something is found in it, each by itself.
 _AT_ONCE = 64
+
+
+def _cleaned(body: Iterable[tuple[int, Entry]]) -> Iterator[tuple[int, Entry]]:
+    """Everything once more through the one filter: rows written by an older version are no exception."""
+    waiting = iter(body)
+    while part := list(islice(waiting, _AT_ONCE)):
+        texts: list[str] = []
+        for _, entry in part:
+            if isinstance(entry, Happened):
+                texts.extend([line.text for line in entry.lines])
+            elif isinstance(entry, Speech | GeneratedSummary):
+                texts.append(entry.text)
+        yield from part if is_clean(texts) else [(offset, _clean(entry)) for offset, entry in part]
 
 
 def _clean(entry: Entry) -> Entry:

@@ -8,10 +8,10 @@ from itertools import islice
 from msgspec import Struct, field
 
 from endless_mode.bottle.escape import flatten
-from endless_mode.bottle.view import Done, Said, SessionRow, digests
+from endless_mode.bottle.view import Done, Said, SessionRow, Told, digests
 from endless_mode.model import Digest, Todo
 
-#: How far back the packing looks, in tool events and in messages.
+#: How far back the packing and the checks look, in tool events and in messages.
 EVENTS_SEEN = 800
 MESSAGES_SEEN = 400
 #: A failure that many tool events ago is no longer work in hand.
@@ -44,7 +44,12 @@ class Seen(Struct, frozen=True):
 
     age: int
     event: Done
-    digest: Digest
+    told: Told
+
+    @property
+    def digest(self) -> Digest:
+        """What is kept of the event."""
+        return self.told.digest
 
 
 class Standing(Struct):
@@ -69,9 +74,9 @@ def standing(db: sqlite3.Connection, session: SessionRow) -> Standing:
     commands: set[str] = set()
     over: set[str] = set()
     went_on = _went_on(told.messages)
-    for age, (event, digest) in enumerate(digests(db, session)):
+    for age, (event, noted) in enumerate(digests(db, session, EVENTS_SEEN)):
         by_agent = bool(event.kind)
-        seen = Seen(age, event, digest)
+        seen, digest = Seen(age, event, noted), noted.digest
         if age < EVENTS_SEEN and not by_agent:
             told.events.append(seen)
         _file(told.files, seen, session.cwd, by_agent)

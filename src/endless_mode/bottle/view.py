@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any
 
 import msgspec
 from msgspec import Struct
 
-from endless_mode.model import Digest, MessageKind, Role, Status
+from endless_mode.model import Digest, DigestKind, MessageKind, Role, Status, Todo
 
 _digest = msgspec.json.Decoder(Digest)
 
@@ -97,25 +99,26 @@ def load_session(db: sqlite3.Connection, session: int) -> SessionRow:
     return SessionRow(*row)
 
 
-def messages(db: sqlite3.Connection, at: SessionRow) -> Iterator[Said]:
-    """Messages of the main line in order."""
+def messages(db: sqlite3.Connection, at: SessionRow, since: int = -1) -> Iterator[Said]:
+    """Messages of the main line in order, from offset ``since`` on."""
     for row in db.execute(
-        f"SELECT offset, idx, role, kind, text, at FROM messages WHERE {_MAIN} AND withdrawn = '' ORDER BY offset, idx",
-        (at.id, at.gen, at.offset),
+        f"SELECT offset, idx, role, kind, text, at FROM messages WHERE {_MAIN} AND withdrawn = '' AND offset >= ?4"
+        " ORDER BY offset, idx",
+        (at.id, at.gen, at.offset, since),
     ):
         yield Said(*row)
 
 
-def happened(db: sqlite3.Connection, at: SessionRow) -> Iterator[Done]:
-    """Tool events of the main line in order, without subagents' own."""
+def happened(db: sqlite3.Connection, at: SessionRow, since: int = -1) -> Iterator[Done]:
+    """Tool events of the main line in order, from offset ``since`` on, without subagents' own."""
     for row in db.execute(
         "SELECT e.offset, e.idx, e.id, e.name, e.status, e.state, e.at, coalesce(o.id, 0), coalesce(o.title, ''),"
         " coalesce(o.subtitle, ''), coalesce(o.narrative, ''), coalesce(o.run, ''), substr(e.digest, 10, 12),"
         " CASE WHEN o.id IS NULL THEN e.digest END"
         " FROM tool_events e LEFT JOIN observations o ON o.event_id = e.id"
         " WHERE e.session_id = ?1 AND (e.gen = ?2 OR e.offset >= ?3) AND e.rewound = '' AND e.agent_id = ''"
-        " ORDER BY e.offset, e.idx, o.ordinal",
-        (at.id, at.gen, at.offset),
+        " AND e.offset >= ?4 ORDER BY e.offset, e.idx, o.ordinal",
+        (at.id, at.gen, at.offset, since),
     ):
         *place, narrative, run, kind, unobserved = row
         done = Done(*[*place, narrative.partition("\n")[0], run, kind.partition('"')[0]])
@@ -128,6 +131,38 @@ def brief(digest: Digest) -> str:
     """A tool event in a few words while it has no observation: its command, path or pattern."""
     shown = " ".join((digest.command or digest.target).split())[:200]
     return f"`{shown}`" if digest.kind == "shell" and shown else shown
+
+
+#: Kinds of user messages that ask for something, as SQL.
+_ASKING = "role = 'user' AND kind IN ('prompt', 'queued', 'command', 'plan')"
+
+
+def first_request(db: sqlite3.Connection, at: SessionRow) -> str | None:
+    """What the user asked for first."""
+    return _request(db, at, "ASC")
+
+
+def last_request(db: sqlite3.Connection, at: SessionRow) -> str | None:
+    """What the user asked for last."""
+    return _request(db, at, "DESC")
+
+
+def _request(db: sqlite3.Connection, at: SessionRow, order: str) -> str | None:
+    row = db.execute(
+        f"SELECT text FROM messages WHERE {_MAIN} AND withdrawn = '' AND {_ASKING}"
+        f" ORDER BY offset {order}, idx {order} LIMIT 1",
+        (at.id, at.gen, at.offset),
+    ).fetchone()
+    return None if row is None else str(row[0])
+
+
+def is_spoken(db: sqlite3.Connection, at: SessionRow) -> bool:
+    """Whether anything that was said is there."""
+    row = db.execute(
+        f"SELECT 1 FROM messages WHERE {_MAIN} AND withdrawn = '' AND kind NOT IN ('interrupt', 'private') LIMIT 1",
+        (at.id, at.gen, at.offset),
+    ).fetchone()
+    return row is not None
 
 
 def cuts(db: sqlite3.Connection, at: SessionRow) -> list[Cut]:
@@ -150,12 +185,67 @@ def rewinds(db: sqlite3.Connection, at: SessionRow) -> list[Rewind]:
     return [Rewind(int(key[1:])) for (key,) in keys]
 
 
-def digests(db: sqlite3.Connection, at: SessionRow) -> Iterator[tuple[Done, Digest]]:
-    """Every tool event that counts for where things stand, newest first, subagents' changes among them."""
-    for row in db.execute(
-        "SELECT offset, idx, id, name, status, state, at, agent_id, digest FROM tool_events"
-        f" WHERE {_MAIN} ORDER BY offset DESC, idx DESC",
-        (at.id, at.gen, at.offset),
-    ):
-        *place, agent, digest = row
-        yield Done(*[*place, 0, "", "", "", "", agent]), _digest.decode(digest)
+class Told(Struct):
+    """A digest as it is kept in memory from one look to the next; ``memo`` is room for what others make of it.
+
+    The digest is shared: nobody may change it.
+    """
+
+    digest: Digest
+    memo: dict[str, Any]
+
+
+#: Digests kept in memory: those of a few sessions that go on.
+_KEPT = 2_400
+
+
+@lru_cache(maxsize=_KEPT)
+def _told(digest: str) -> Told:
+    return Told(_digest.decode(digest), {})
+
+
+def digests(db: sqlite3.Connection, at: SessionRow, newest: int) -> Iterator[tuple[Done, Told]]:
+    """The tool events that count for where things stand, newest first, subagents' changes among them.
+
+    All of the ``newest``; of older ones those that leave something behind: changed files, tasks, what is not over.
+    """
+    last: tuple[int, int] | None = None
+    for row in db.execute(f"{_DIGESTS} {_NEWEST_FIRST} LIMIT ?4", (at.id, at.gen, at.offset, newest)):
+        last = row[:2]
+        yield _event(row), _told(row[-1])
+    if last is not None:
+        for row in db.execute(f"{_DIGESTS} AND {_LASTING} {_NEWEST_FIRST}", (at.id, at.gen, at.offset, *last)):
+            outline = msgspec.structs.asdict(_outline.decode(row[-1]))
+            yield _event(row), Told(Digest(**outline), {})
+
+
+def _event(row: tuple[Any, ...]) -> Done:
+    *place, agent, _ = row
+    return Done(*[*place, 0, "", "", "", "", agent])
+
+
+class _Outline(Struct):
+    """What of an old digest still counts."""
+
+    kind: DigestKind
+    tool: str
+    status: Status = "ok"
+    target: str = ""
+    command: str = ""
+    outcome: str = ""
+    added: int = 0
+    removed: int = 0
+    todos: list[Todo] = []
+    todos_whole: bool = False
+    task_id: str = ""
+
+
+_outline = msgspec.json.Decoder(_Outline)
+
+_DIGESTS = f"SELECT offset, idx, id, name, status, state, at, agent_id, digest FROM tool_events WHERE {_MAIN}"
+_NEWEST_FIRST = "ORDER BY offset DESC, idx DESC"
+#: A digest begins with its kind: ``{"kind":"edit"``.
+_LASTING = (
+    "(offset, idx) < (?4, ?5) AND (substr(digest, 10, 5) IN ('edit\"', 'write', 'todo\"') OR task_id <> ''"
+    " OR status = 'open' OR state IN ('pending', 'claimed'))"
+)

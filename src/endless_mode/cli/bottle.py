@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
+from math import ceil
 from pathlib import Path
 
-from endless_mode.bottle.entries import Document, Speech
-from endless_mode.bottle.file import better_there, write_atomic
-from endless_mode.bottle.render import Rendered, render
-from endless_mode.cli.output import emit, say, write_text
+import msgspec
+from msgspec import Struct
+
+from endless_mode.bottle.entries import Document, Header, Speech
+from endless_mode.bottle.file import better_there, replacing
+from endless_mode.bottle.session import write_document
+from endless_mode.bottle.text import BottleText
+from endless_mode.cli.output import emit, say, stdout_bytes
 from endless_mode.cli.target import Found, best
 from endless_mode.errors import EndlessError
-from endless_mode.tokens import estimate_tokens
+from endless_mode.tokens import estimate_tokens, weigh
 
 #: What ``-o`` is for, here and in ``handoff``.
 PLACE = "write the bottle to FILE (default: for a transcript ./<session>.bottle.md, for an id the home's bottles)"
@@ -30,42 +36,40 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(given: argparse.Namespace) -> int:
     """Render; print the place and the numbers, or the text."""
-    found = best(given.target)
-    whole, text = found.document, render(found.document)
-    place, kept = None, None
-    if not given.stdout:
-        place = output_place(given.output, found)
-        kept = put(place, text, found, asked=given.output is not None)
-    whole, text = (kept, render(kept)) if kept is not None else (whole, text)
-    speeches = [e for e in whole.entries if isinstance(e, Speech)]
-    result = found.result
+    with best(given.target) as found:
+        place = None if given.stdout else output_place(given.output, found)
+        parts: list[bytes] = []
+        if place is not None:
+            made = put(place, found, asked=given.output is not None)
+        else:
+            made = _made(found, parts.append if given.json else stdout_bytes)
+    result, text = found.result, b"".join(parts).decode()
+    users, assistants = made.said
     about = {
         "session": found.session_id,
         "transcript": str(found.target.path) if found.target else None,
         "path": str(place) if place else None,
-        "mode": whole.header.mode,
+        "mode": made.header.mode,
         "rung": found.rung,
         "why": found.why,
-        "kept": kept is not None,
-        "legs": whole.header.legs,
-        "user_messages": sum(e.role == "user" for e in speeches),
-        "assistant_messages": sum(e.role == "assistant" for e in speeches),
-        "bytes": len(text.data),
-        "tokens": estimate_tokens(text.text),
+        "kept": made.kept is not None,
+        "legs": made.header.legs,
+        "user_messages": users,
+        "assistant_messages": assistants,
+        "bytes": made.size,
+        "tokens": made.tokens,
         "gap": found.gap,
         "lines": result.lines if result else 0,
         "skipped": result.skipped if result else 0,
         "torn_bytes": result.torn if result else 0,
     }
     if given.json:
-        emit({**about, "text": text.text} if given.stdout else about)
-    elif given.stdout:
-        write_text(text.text)
-    else:
+        emit({**about, "text": text} if given.stdout else about)
+    elif not given.stdout:
         print(place)
         say(
-            f"{about['mode']}: {about['user_messages']} user and {about['assistant_messages']} assistant messages,"
-            f" {about['legs']} legs, ≈{about['tokens']:,} tokens"
+            f"{about['mode']}: {users} user and {assistants} assistant messages,"
+            f" {about['legs']} legs, ≈{made.tokens:,} tokens"
         )
     if found.rung != "transcript":
         say(f"note: {found.why}")
@@ -82,7 +86,21 @@ def output_place(wanted: Path | None, found: Found) -> Path:
     return found.home.bottles / f"{found.session_id}.md"
 
 
-def put(place: Path, text: Rendered, found: Found, *, asked: bool) -> Document | None:
+class Made(Struct, frozen=True):
+    """A bottle that was made, or one that was there and is ``kept``: what is in it, and where it can be read.
+
+    ``said``: messages of user and assistant. ``tokens`` is an estimate.
+    """
+
+    header: Header
+    text: BottleText
+    said: tuple[int, int]
+    size: int
+    tokens: int
+    kept: Document | None = None
+
+
+def put(place: Path, found: Found, *, asked: bool) -> Made:
     """Put the bottle in place, unless a better one of the session is there: that stays and is returned.
 
     Raises:
@@ -90,12 +108,16 @@ def put(place: Path, text: Rendered, found: Found, *, asked: bool) -> Document |
     """
     try:
         if place.exists() and not (place.is_file() or place.is_dir()):  # a pipe or a device is written to, not replaced
-            place.write_bytes(text.data)
-            return None
+            parts: list[bytes] = []
+            made = _made(found, parts.append)
+            data = b"".join(parts)
+            place.write_bytes(data)
+            return msgspec.structs.replace(made, text=BottleText(data))
         there = better_there(place, found.document.header.mode)
         if there is None or there.header.content_session_id != found.session_id:
-            write_atomic(place, text.data)
-            return None
+            with replacing(place) as file:
+                made = _made(found, file.write)
+            return msgspec.structs.replace(made, text=BottleText(place))
     except OSError as error:
         raise EndlessError(
             "cannot_write", f"{place} cannot be written: {error.strerror}.", "Choose another place with -o FILE."
@@ -105,4 +127,19 @@ def put(place: Path, text: Rendered, found: Found, *, asked: bool) -> Document |
             "better_bottle", f"{place} is a better bottle of this session.", "Choose another place with -o FILE."
         )
     say("note: a better bottle of this session was there already and stays")
-    return there
+    text = BottleText(place)
+    said = [e.role for e in there.entries if isinstance(e, Speech)]
+    counts = (said.count("user"), said.count("assistant"))
+    return Made(there.header, text, counts, text.shape.size, estimate_tokens(text.whole()), there)
+
+
+def _made(found: Found, sink: Callable[[bytes], object]) -> Made:
+    tokens = 0.0
+
+    def weighed(data: bytes) -> None:
+        nonlocal tokens
+        tokens += weigh(data)
+        sink(data)
+
+    done = write_document(found.document, weighed)
+    return Made(found.document.header, BottleText(b""), done.said, done.shape.size, ceil(tokens))

@@ -5,8 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from endless_mode.bottle.render import render
-from endless_mode.bottle.session import Bottle
+from endless_mode.bottle.write import Bottle
 from endless_mode.cli.bottle import PLACE, output_place, put
 from endless_mode.cli.output import emit, say, write_text
 from endless_mode.cli.target import best
@@ -39,17 +38,15 @@ def _positive(word: str) -> int:
 
 def run(given: argparse.Namespace) -> int:
     """Render the bottle, then print the handoff for it."""
-    found = best(given.target)
-    text = render(found.document)
-    place = output_place(given.output, found).absolute()
-    kept = put(place, text, found, asked=given.output is not None)
-    whole = kept or found.document
-    text = render(whole) if kept else text
-    context = found.context_tokens if given.context_tokens is None else given.context_tokens
-    budget = plan_budget(context, load(found.home).plan_tokens)
-    bottle = Bottle(place, whole.header.mode, found.offset, found.gap, text)
-    handoff = compose(bottle, state_of(whole), task_in(whole), budget, "00000000")
-    pages = followed(text.text, handoff.plan) if given.follow else ""
+    with best(given.target) as found:
+        place = output_place(given.output, found).absolute()
+        made = put(place, found, asked=given.output is not None)
+        whole = made.kept or found.document
+        context = found.context_tokens if given.context_tokens is None else given.context_tokens
+        budget = plan_budget(context, load(found.home).plan_tokens)
+        bottle = Bottle(place, whole.header.mode, found.offset, found.gap, made.text)
+        handoff = compose(bottle, state_of(whole), task_in(whole), budget, "00000000")
+    pages = followed(made.text.whole(), handoff.plan) if given.follow else ""
     if given.json:
         emit(
             {

@@ -40,6 +40,13 @@ def write_text(text: str) -> None:
     sys.stdout.buffer.flush()
 
 
+def stdout_bytes(data: bytes) -> None:
+    """A piece of text on standard output as it is."""
+    sys.stdout.flush()
+    sys.stdout.buffer.write(data)
+    sys.stdout.buffer.flush()
+
+
 def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Columns padded to their widest cell."""
     widths = [max(len(str(r[n])) for r in [heads, *rows]) for n in range(len(heads))]

@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import TypeVar
 
 from msgspec import Struct
 
 from endless_mode.bottle.entries import Document
-from endless_mode.bottle.session import gap
+from endless_mode.bottle.session import SessionDocument, gap
 from endless_mode.bottle.view import load_session
 from endless_mode.cli.naming import whole_id
 from endless_mode.cli.output import progress, say
@@ -100,7 +100,7 @@ class Found(Struct):
     ``target`` and ``result`` are there when its transcript is.
     """
 
-    document: Document
+    document: Document | SessionDocument
     rung: Rung
     why: str
     home: Home
@@ -112,8 +112,11 @@ class Found(Struct):
     gap: int = 0
 
 
-def best(name: str) -> Found:
+@contextmanager
+def best(name: str) -> Iterator[Found]:
     """Walk down the ladder for what the user typed: a file, or the id of a session with or without a transcript.
+
+    The document is good inside.
 
     Raises:
         NoSuchSession: nothing has survived of it.
@@ -123,29 +126,48 @@ def best(name: str) -> Found:
     enriched = load(home).enrich
     if is_session_id(name) and not Path(name).is_file():
         name = whole_id(home, name, config_dir())
-    try:
-        with loaded(name) as made:
-            row = made.store.read(lambda db: load_session(db, made.session))
-            enriched = enriched and not _spared(home, row.started_at)
-            found = best_document(home, made.store, row.content_session_id, config_dir=config_dir(), enriched=enriched)
-            assert found.document is not None, "a transcript that was read makes a document"
-            waiting = made.store.read(lambda db: gap(db, made.session))
-            return Found(
-                found.document,
-                found.rung,
-                found.why,
-                home,
-                row.content_session_id,
-                made.target,
-                made.result,
-                row.context_tokens,
-                row.offset,
-                waiting,
-            )
-    except EndlessError as error:
-        if not is_session_id(name) or Path(name).is_file():
-            raise
-        return _without_transcript(name, home, error, enriched)
+    with ExitStack() as stack:
+        try:
+            made = stack.enter_context(loaded(name))
+            found = _with_transcript(made, enriched, stack)
+        except EndlessError as error:
+            if not is_session_id(name) or Path(name).is_file():
+                raise
+            found = _without_transcript(name, stack.enter_context(_reader(home)), home, error, enriched)
+        yield found
+
+
+def _with_transcript(made: Loaded, enriched: bool, stack: ExitStack) -> Found:
+    db = stack.enter_context(made.store.reading())
+    row = load_session(db, made.session)
+    enriched = enriched and not _spared(made.home, row.started_at)
+    found = best_document(made.home, made.store, row.content_session_id, config_dir=config_dir(), enriched=enriched)
+    assert found.document is not None, "a transcript that was read makes a document"
+    return Found(
+        found.document,
+        found.rung,
+        found.why,
+        made.home,
+        row.content_session_id,
+        made.target,
+        made.result,
+        row.context_tokens,
+        row.offset,
+        gap(db, made.session),
+    )
+
+
+def _without_transcript(name: str, store: _Reader | None, home: Home, problem: EndlessError, enriched: bool) -> Found:
+    found = best_document(home, store, name, config_dir=config_dir(), enriched=enriched)
+    if found.document is None:
+        raise NoSuchSession(problem.code, f"{problem.message} Nothing else is left of it: {found.why}.", problem.hint)
+    made = Found(found.document, found.rung, found.why, home, name)
+    if store is not None and found.session is not None:
+        number = found.session
+        row = store.read(lambda db: load_session(db, number))
+        made.context_tokens, made.offset = row.context_tokens, row.offset
+        made.gap = store.read(lambda db: gap(db, number))
+    return made
 
 
 class _Reader:
@@ -164,23 +186,8 @@ def _reader(home: Home) -> Iterator[_Reader | None]:
         yield None
         return
     with closing(open_reader(home.database)) as db:
+        db.execute("BEGIN")
         yield _Reader(db)
-
-
-def _without_transcript(name: str, home: Home, problem: EndlessError, enriched: bool) -> Found:
-    with _reader(home) as store:
-        found = best_document(home, store, name, config_dir=config_dir(), enriched=enriched)
-        if found.document is None:
-            raise NoSuchSession(
-                problem.code, f"{problem.message} Nothing else is left of it: {found.why}.", problem.hint
-            )
-        made = Found(found.document, found.rung, found.why, home, name)
-        if store is not None and found.session is not None:
-            number = found.session
-            row = store.read(lambda db: load_session(db, number))
-            made.context_tokens, made.offset = row.context_tokens, row.offset
-            made.gap = store.read(lambda db: gap(db, number))
-        return made
 
 
 def _spared(home: Home, began: int | None) -> bool:

@@ -21,8 +21,11 @@ from endless_mode.bottle.closing import closing
 from endless_mode.bottle.entries import MODE_FULL, MODE_RECONSTRUCTED, Document
 from endless_mode.bottle.file import archive, bottle_path
 from endless_mode.bottle.parse import parse
-from endless_mode.bottle.session import Bottle, gap, write_bottle
+from endless_mode.bottle.prefixes import Prefixes
+from endless_mode.bottle.session import SessionDocument, gap
+from endless_mode.bottle.text import BottleText
 from endless_mode.bottle.view import SessionRow, load_session
+from endless_mode.bottle.write import Bottle, write_bottle
 from endless_mode.claude_mem.beside import beside, foreign_handoff, stands_down
 from endless_mode.deliver import claims, legs
 from endless_mode.deliver.claims import Ask, Claim
@@ -44,6 +47,9 @@ LATE_SECONDS = 0.25
 _STEP = 0.02
 #: How old (ms) a bottle of the same transcript length may be to serve as it is: a seal before a long summary.
 FRESH_MS = 600_000
+
+#: How many bottles are remembered that were rendered last.
+_TEXTS = 64
 
 PLATFORM = "claude"
 RULES = RulesObserver()
@@ -101,6 +107,8 @@ class Desk:
         self.home = home
         self.settings = settings
         self.store = store
+        self.prefixes = Prefixes(store)
+        self._texts: dict[int, BottleText] = {}
         self.observer = observer
         self.installed_at = installed_at(home)
         self._complain = complain
@@ -178,15 +186,20 @@ class Desk:
             NothingLeft: on no rung of the ladder is there anything of it.
         """
         locks = self.home.run / "locks"
-        bottle = write_bottle(self.store, at.id, self.home.bottles, locks, lambda: self._best(at, config_dir))
+        bottle = write_bottle(
+            self.store, at.id, self.home.bottles, locks, lambda: self._best(at, config_dir), self.prefixes
+        )
         row = (at.id, str(bottle.path), bottle.mode, _now(), bottle.offset, bottle.gap)
         try:
             self.store.write(lambda db: db.execute(_BOTTLE, row).rowcount)
         except sqlite3.Error as error:
             self._complain("bottle_not_noted", at.content_session_id, error)
+        self._texts[at.id] = bottle.text
+        while len(self._texts) > _TEXTS:
+            self._texts.pop(next(iter(self._texts)), None)
         return bottle
 
-    def _best(self, at: SessionRow, config_dir: Path | None) -> Document:
+    def _best(self, at: SessionRow, config_dir: Path | None) -> Document | SessionDocument:
         best = best_document(
             self.home, self.store, at.content_session_id, config_dir=config_dir, enriched=self.settings.enrich
         )
@@ -372,14 +385,17 @@ class Desk:
         bottle = last_bottle(self.home.bottles, at.content_session_id) if fresh else None
         if bottle is None or bottle.mode != MODE_FULL:
             return None
-        return msgspec.structs.replace(bottle, offset=at.offset)
+        text = self._texts.get(at.id)
+        # It says where things are in it, so the file need not be gone through.
+        known = text is not None and text.path == bottle.path
+        return msgspec.structs.replace(bottle, offset=at.offset, text=text if known else bottle.text)
 
     def _state(self, at: SessionRow, bottle: Bottle | None) -> tuple[str, str]:
         """Where things stand and the current task, from a bottle that is up to date, else from the store."""
         if bottle is None:
             return self.store.read(lambda db: (closing(db, at).state, task_of(db, at)))
         if bottle.kept or bottle.mode == MODE_RECONSTRUCTED:
-            return closing_of(bottle), task_in(parse(bottle.rendered.text))
+            return closing_of(bottle), task_in(parse(bottle.text.whole()))
         return closing_of(bottle), self.store.read(lambda db: task_of(db, at))
 
 

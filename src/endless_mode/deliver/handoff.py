@@ -14,13 +14,12 @@ from msgspec import Struct
 
 from endless_mode.bottle.closing import STATE_UNITS, units
 from endless_mode.bottle.entries import MODE_RECONSTRUCTED
-from endless_mode.bottle.escape import CLOSING, INDEX, flatten
-from endless_mode.bottle.file import bottle_path
+from endless_mode.bottle.escape import CLOSING, flatten
+from endless_mode.bottle.file import bottle_path, read_header
 from endless_mode.bottle.pages import MAX_TOKENS, Page, fits_one_read, pages, tail_pages
-from endless_mode.bottle.parse import BadBottle, parse_header
-from endless_mode.bottle.render import Rendered
-from endless_mode.bottle.session import Bottle
-from endless_mode.bottle.view import SessionRow
+from endless_mode.bottle.text import BottleText
+from endless_mode.bottle.view import SessionRow, last_request
+from endless_mode.bottle.write import Bottle
 
 LIMIT = 9_000
 #: UTF-16 units the calls of a plan may take.
@@ -34,6 +33,12 @@ CONTEXT_SHARE = 0.12
 #: Share of a plan that goes to the working set before the conversation's end. Measured on real compactions and chained
 #: sessions: 0.8 meets more of what is needed next than 0.5 at every budget, and no more comes of 0.9.
 WORKING_SET_SHARE = 0.8
+#: How the first part of the working set begins, as a line.
+WORKING_SET = "### Working set, part 1\n"
+#: A bottle larger than this (bytes) is never read whole.
+WHOLE_BYTES = 2_000_000
+#: No text that is worth reading has more bytes to a token, and no line of a bottle is longer.
+BYTES_PER_TOKEN, WHOLE_LINE = 8, 65_536
 
 
 class Handoff(Struct, frozen=True):
@@ -49,48 +54,48 @@ def plan_budget(context_tokens: int, most: int) -> int:
     return min(most, int(context_tokens * CONTEXT_SHARE) if context_tokens > 0 else UNKNOWN_CONTEXT)
 
 
-def reading_plan(text: str, budget: int) -> list[Page]:
+def reading_plan(text: BottleText, budget: int) -> list[Page]:
     """Read calls for a bottle within ``budget`` tokens: working set first, then the end of the conversation.
 
     A larger budget reads everything a smaller one does. A bottle that fits is read whole, from the top.
     """
-    whole = pages(text)
-    if sum(p.tokens for p in whole) <= budget:
-        return [Page(1, 0, whole[0].tokens)] if fits_one_read(text.encode()) else whole
-    lines = text.split("\n")
-    closing = _line_of(lines, CLOSING)
-    index = _line_of(lines, INDEX)
-    talk = (index if 0 < index < closing else closing) - 1
-    while talk > 0 and not lines[talk - 1].strip():
-        talk -= 1
-    start = (
-        next((n for n in range(closing, len(lines)) if lines[n].startswith("### Working set, part 1")), len(lines)) + 1
-    )
-    plan = _from_top(lines, start, int(budget * WORKING_SET_SHARE))
+    shape = text.shape
+    if shape.size <= WHOLE_BYTES and (whole := _whole(text.whole(), budget)):
+        return whole
+    closing = text.part(shape.closing_at)
+    before, mark, _ = closing.partition(f"\n{WORKING_SET}")
+    plan: list[Page] = []
+    if mark:
+        above = shape.closing_line + before.count("\n")
+        room = int(budget * WORKING_SET_SHARE)
+        page = next(pages(closing[len(before) + 1 :], min(MAX_TOKENS, max(room, 1)), before=above), None)
+        plan += [page] if page is not None and page.tokens <= room else []
     left = budget - sum(p.tokens for p in plan)
-    return plan + tail_pages("\n".join(lines[:talk]) + "\n", left, MAX_TOKENS)
+    talk, above = _end_of_talk(text, left)
+    return plan + tail_pages(talk, left, before=above)
 
 
-def _line_of(lines: list[str], heading: str) -> int:
-    """0-based place of the last line that is the heading, -1 for none. Messages cannot hold one: it is escaped there."""
-    for n in range(len(lines) - 1, -1, -1):
-        if lines[n] == heading:
-            return n
-    return -1
-
-
-def _from_top(lines: list[str], start: int, budget: int) -> list[Page]:
-    """Pages from line ``start`` (1-based) down, as far as the budget goes."""
+def _whole(text: str, budget: int) -> list[Page]:
+    """The calls that read all of it; none when that costs too much."""
     found: list[Page] = []
-    if start > len(lines):
-        return found
-    for page in pages("\n".join(lines[start - 1 :]), min(MAX_TOKENS, max(budget, 1))):
-        if page.tokens > budget:
-            break
-        found.append(Page(start + page.offset - 1, page.limit, page.tokens))
+    for page in pages(text):
         budget -= page.tokens
-        break
-    return found
+        if budget < 0:
+            return []
+        found.append(page)
+    return [Page(1, 0, found[0].tokens)] if fits_one_read(text.encode()) else found
+
+
+def _end_of_talk(text: BottleText, budget: int) -> tuple[str, int]:
+    """As much of the conversation's end as a budget can pay at most, without empty lines behind it, and how many lines
+    stand before."""
+    shape = text.shape
+    start = max(0, shape.talk_end - max(budget, 0) * BYTES_PER_TOKEN - WHOLE_LINE)
+    talk = text.part(start, shape.talk_end)
+    if start:
+        talk = talk.partition("\n")[2]  # the line that is cut through
+    above = shape.talk_lines - talk.count("\n")
+    return talk.rstrip("\n \t") + "\n", above
 
 
 def compose(bottle: Bottle | None, state: str, task: str, budget: int, marker: str, *, stale: bool = False) -> Handoff:
@@ -99,7 +104,7 @@ def compose(bottle: Bottle | None, state: str, task: str, budget: int, marker: s
     ``task`` is the current task in one line; ``budget`` the plan's tokens, 0 for a handoff that asks for no Read;
     ``stale``: the bottle is an older one that could not be brought up to date.
     """
-    plan = reading_plan(bottle.rendered.text, budget) if bottle is not None and budget > 0 else []
+    plan = reading_plan(bottle.text, budget) if bottle is not None and budget > 0 else []
     parts = [HEAD, ""]
     if bottle is None:
         parts.append("The record of this session could not be written to disk; this is where it stands:")
@@ -136,20 +141,15 @@ def last_bottle(directory: Path, session_id: str) -> Bottle | None:
     """The bottle of a session that is on disk, however old; ``None`` when there is none that can be read."""
     path = bottle_path(directory, session_id)
     try:
-        data = path.read_bytes()
-        text = data.decode("utf-8")
-        header = parse_header(text)
-    except (OSError, UnicodeDecodeError, BadBottle):
+        header = read_header(path)
+    except OSError:
         return None
-    return Bottle(path, header.mode, 0, 0, Rendered(text, data, [], [], 0))
+    return None if header is None else Bottle(path, header.mode, 0, 0, BottleText(path))
 
 
 def closing_of(bottle: Bottle) -> str:
     """The state as it stands in a bottle."""
-    lines = bottle.rendered.text.split("\n")
-    start = _line_of(lines, CLOSING) + 1
-    end = next((n for n in range(start, len(lines)) if lines[n].startswith("### Working set")), len(lines))
-    return "\n".join(lines[start:end]).strip() if start else ""
+    return bottle.text.closing().partition(f"\n{WORKING_SET}")[0].strip()
 
 
 def _shortened(state: str, room: int) -> str:
@@ -228,10 +228,10 @@ def followed(text: str, plan: list[Page]) -> str:
 
 def task_of(db: sqlite3.Connection, session: SessionRow) -> str:
     """The current task in one line: the last thing the user asked for."""
-    row = db.execute(
-        "SELECT text FROM messages WHERE session_id = ?1 AND (gen = ?2 OR offset >= ?3) AND rewound = '' AND withdrawn = ''"
-        " AND role = 'user' AND kind IN ('prompt', 'queued', 'command', 'plan') ORDER BY offset DESC, idx DESC LIMIT 1",
-        (session.id, session.gen, session.offset),
-    ).fetchone()
-    text = " ".join(flatten(row[0]).split()) if row else ""
+    return task_line(last_request(db, session))
+
+
+def task_line(request: str | None) -> str:
+    """A request in one line."""
+    text = " ".join(flatten(request).split()) if request else ""
     return text if len(text) <= 200 else text[:199] + "…"

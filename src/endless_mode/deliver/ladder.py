@@ -20,14 +20,14 @@ from typing import Literal, Protocol, TypeVar
 from msgspec import Struct
 
 from endless_mode.bottle.entries import MODE_FULL, MODE_STORED, Document, Speech
-from endless_mode.bottle.escape import flatten
-from endless_mode.bottle.session import document
+from endless_mode.bottle.session import SessionDocument, session_document
 from endless_mode.claude_mem.enrich import enrich
 from endless_mode.claude_mem.reader import PLATFORM, ClaudeMem, default_path
 from endless_mode.claude_mem.reconstruct import reconstructed
 from endless_mode.claude_mem.session import MemSession
 from endless_mode.claude_mem.snapshot import ClaudeMemError
 from endless_mode.clients.claude_code.history import Record, record
+from endless_mode.deliver.handoff import task_line
 from endless_mode.deliver.kept_work import kept_work, woven
 from endless_mode.deliver.remembered import remembered
 from endless_mode.home import Home
@@ -52,7 +52,7 @@ class Best(Struct, frozen=True):
     ``session`` is the row id in the store, when it is known there.
     """
 
-    document: Document | None
+    document: Document | SessionDocument | None
     rung: Rung
     why: str
     session: int | None = None
@@ -69,6 +69,8 @@ def best_document(
 ) -> Best:
     """Walk down the ladder for a session; a transcript must have been read into ``store`` before.
 
+    What the store has is read while it is written: call within a read of it that goes on until then.
+
     What claude-mem has is never a reason to fail: a database that cannot be used counts as none, and ``why`` says so.
 
     Args:
@@ -78,7 +80,7 @@ def best_document(
     """
     known = _Known() if store is None else store.read(lambda db: _known(db, content_session_id))
     if store is not None and known.row is not None and known.holds and known.talk:
-        made = store.read(lambda db: document(db, known.row or 0, now))
+        made = store.read(lambda db: session_document(db, known.row or 0, now))
         return _own(_enriched(home, made) if enriched and not known.spared else made, known.row)
     if known.forgotten:
         return Best(None, "nothing", "the session was forgotten on request", known.row)
@@ -86,11 +88,11 @@ def best_document(
     if store is not None and known.row is not None and (known.holds or known.read):
         row = known.row
         if left.session is not None and known.holds and left.session.prompts:
-            made = woven(reconstructed(left.session, now), store.read(lambda db: kept_work(db, row)))
-            return Best(made, left.rung, f"what was said was given up when the transcript went; {left.why}", row)
+            mixed = woven(reconstructed(left.session, now), store.read(lambda db: kept_work(db, row)))
+            return Best(mixed, left.rung, f"what was said was given up when the transcript went; {left.why}", row)
         if left.session is None or known.holds:
             # A transcript in which nobody has said anything yet, or what was said is gone everywhere.
-            return _own(store.read(lambda db: document(db, row, now)), row)
+            return _own(store.read(lambda db: session_document(db, row, now)), row)
     if left.session is None:
         missing = f"no transcript, no stored conversation, {left.why}"
         return Best(None, "nothing", missing, known.row)
@@ -98,7 +100,7 @@ def best_document(
     return Best(reconstructed(left.session, now), left.rung, why, known.row)
 
 
-def _own(made: Document, row: int) -> Best:
+def _own(made: Document | SessionDocument, row: int) -> Best:
     if made.header.mode == MODE_FULL:
         return Best(made, "transcript", "the transcript is there", row)
     if made.header.mode == MODE_STORED:
@@ -114,17 +116,18 @@ def holds_something(home: Home, store: Readable, content_session_id: str, *, con
     return _left(home, store, content_session_id, known, config_dir).session is not None
 
 
-def state_of(made: Document) -> str:
+def state_of(made: Document | SessionDocument) -> str:
     """Where things stand, as far as it goes into a handoff: the closing part before its working set."""
     return made.closing.partition("\n\n### Working set, part 1\n")[0]
 
 
-def task_in(made: Document) -> str:
+def task_in(made: Document | SessionDocument) -> str:
     """The current task in one line: the last thing the user asked for."""
+    if isinstance(made, SessionDocument):
+        return task_line(made.last_request())
     asked = (e for e in reversed(made.entries) if isinstance(e, Speech) and e.role == "user" and e.kind in _ASKING)
     last = next(asked, None)
-    text = " ".join(flatten(last.text).split()) if last else ""
-    return text if len(text) <= 200 else text[:199] + "…"
+    return task_line(last.text if last else None)
 
 
 def database(home: Home) -> Path:
@@ -239,6 +242,6 @@ def _told(home: Home, content_id: str) -> tuple[MemSession | None, str]:
         return None, f"claude-mem's database cannot be used ({error.code})"
 
 
-def _enriched(home: Home, made: Document) -> Document:
+def _enriched(home: Home, made: SessionDocument) -> Document | SessionDocument:
     told, _ = _told(home, made.header.content_session_id)
-    return made if told is None or told.empty else enrich(made, told)
+    return made if told is None or told.empty else enrich(made.whole(), told)

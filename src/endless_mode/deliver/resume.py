@@ -20,9 +20,10 @@ from endless_mode.bottle.entries import Document
 from endless_mode.bottle.file import bottle_path, read_header
 from endless_mode.bottle.parse import parse
 from endless_mode.bottle.predecessor import KEY
-from endless_mode.bottle.render import Rendered
-from endless_mode.bottle.session import Bottle, gap
+from endless_mode.bottle.session import SessionDocument, gap
+from endless_mode.bottle.text import BottleText
 from endless_mode.bottle.view import SessionRow, load_session
+from endless_mode.bottle.write import Bottle
 from endless_mode.clients.claude_code import ClaudeCode
 from endless_mode.deliver.claims import new_marker
 from endless_mode.deliver.desk import PLATFORM, Desk
@@ -63,7 +64,7 @@ def take_up(desk: Desk, session_id: str, config_dir: Path | None) -> Resumed:
     return _waits(desk.store, at, bottle, made)
 
 
-def _best(desk: Desk, session_id: str, config_dir: Path | None) -> Document:
+def _best(desk: Desk, session_id: str, config_dir: Path | None) -> Document | SessionDocument:
     best = best_document(desk.home, desk.store, session_id, config_dir=config_dir, enriched=desk.settings.enrich)
     if best.document is None:
         raise BadRequest(
@@ -87,7 +88,7 @@ def claim(desk: Desk, session_id: str, event: str) -> str:
     bottle = _on_disk(store, desk.home, at)
     state, task, widest = store.read(lambda db: (_state(db, delivery), task_of(db, at), _widest(db, at)))
     if not task and bottle is not None:
-        task = task_in(parse(bottle.rendered.text))
+        task = task_in(parse(bottle.text.whole()))
     made = compose(bottle, state, task, plan_budget(widest, desk.settings.plan_tokens), marker)
     tokens = sum(page.tokens for page in made.plan)
     noted = (bottle.mode if bottle else "state", len(made.text), tokens, delivery)
@@ -108,7 +109,7 @@ RETURNING id, marker, (SELECT predecessor FROM sessions WHERE sessions.id = deli
 """
 
 
-def _waits(store: Store, at: SessionRow, bottle: Bottle, made: Document) -> Resumed:
+def _waits(store: Store, at: SessionRow, bottle: Bottle, made: Document | SessionDocument) -> Resumed:
     """Make the new session's row, with what it will need of its predecessor, and arm its handoff."""
     # claude-mem has a project's name alone, which is no directory.
     place = made.header.project if Path(made.header.project).is_absolute() else ""
@@ -173,10 +174,7 @@ def _on_disk(store: Store, home: Home, at: SessionRow) -> Bottle | None:
     header = read_header(path)
     if header is None:
         return None
-    text = path.read_text(encoding="utf-8")
-    return Bottle(
-        path, header.mode, at.offset, store.read(lambda db: gap(db, at.id)), Rendered(text, text.encode(), [], [], 0)
-    )
+    return Bottle(path, header.mode, at.offset, store.read(lambda db: gap(db, at.id)), BottleText(path))
 
 
 def _now() -> int:

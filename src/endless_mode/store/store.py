@@ -14,9 +14,9 @@ import queue
 import sqlite3
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -90,7 +90,7 @@ class Store:
 
     def write(self, fn: Callable[[sqlite3.Connection], T]) -> T:
         """Run ``fn`` in a transaction on the writer thread and return what it returns."""
-        if threading.current_thread() is self._thread:
+        if threading.current_thread() is self._thread or getattr(self._local, "holds", False):
             return fn(self._db)
         if self._closed:
             raise StoreError("store_closed", "The store is closed.")
@@ -107,12 +107,53 @@ class Store:
         return future.result()
 
     def read(self, fn: Callable[[sqlite3.Connection], T]) -> T:
-        """Run ``fn`` on a read-only connection (the writer's own for a private database)."""
-        if self.path is None:
-            return self.write(fn)
+        """Run ``fn`` on a connection as :meth:`reading` gives it."""
+        with self.reading() as db:
+            return fn(db)
+
+    @contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        """A connection to read from; what it shows is of one moment, also in calls inside that read too.
+
+        Read-only, the calling thread's own. A private database has one connection alone: its writer waits meanwhile.
+        """
         if self._closed:
             raise StoreError("store_closed", "The store is closed.")
-        return fn(self._reader())
+        if self.path is None:
+            with self._writer_held() as db:
+                yield db
+            return
+        db = self._reader()
+        if db.in_transaction:
+            yield db
+            return
+        db.execute("BEGIN")
+        try:
+            yield db
+        finally:
+            _roll_back(db)
+
+    @contextmanager
+    def _writer_held(self) -> Iterator[sqlite3.Connection]:
+        if getattr(self._local, "holds", False) or threading.current_thread() is self._thread:
+            yield self._db
+            return
+        held, free = threading.Event(), threading.Event()
+
+        def wait(_: sqlite3.Connection) -> None:
+            held.set()
+            free.wait()
+
+        future: Future[Any] = Future()
+        self._work.put((wait, future, True))
+        held.wait()
+        self._local.holds = True
+        try:
+            yield self._db
+        finally:
+            self._local.holds = False
+            free.set()
+            future.result()
 
     def close(self) -> None:
         """Finish the work that waits, checkpoint, close; safe to call twice."""

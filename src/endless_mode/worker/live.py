@@ -14,8 +14,8 @@ from typing import TypeVar
 from msgspec import Struct
 
 from endless_mode.bottle.file import clean_leftovers
-from endless_mode.bottle.session import Bottle
 from endless_mode.bottle.view import SessionRow
+from endless_mode.bottle.write import Bottle
 from endless_mode.deliver import resume
 from endless_mode.deliver.desk import RULES, Caller, Desk, is_excluded
 from endless_mode.deliver.keeper import Keeper

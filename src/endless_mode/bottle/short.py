@@ -1,0 +1,30 @@
+"""Texts made short, for the closing part."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from endless_mode.bottle.escape import flatten
+
+
+def quote(text: str, limit: int) -> str:
+    """A text in one line, its beginning."""
+    return cut(" ".join(flatten(text).split()), limit)
+
+
+def both_ends(text: str, limit: int) -> str:
+    """A text in one line, its beginning and its end."""
+    flat = " ".join(flatten(text).split())
+    if len(flat) <= limit:
+        return flat
+    return f"{flat[: limit // 3]} […] {flat[-(limit - limit // 3) :]}"
+
+
+def cut(text: str, limit: int) -> str:
+    """The beginning of a text, with an ellipsis where something is left out."""
+    return text if len(text) <= limit else text[: max(limit - 1, 0)] + "…"
+
+
+def clock(at: int | None) -> str:
+    """A time in milliseconds as date and minute, UTC."""
+    return datetime.fromtimestamp(at / 1000, UTC).strftime("%Y-%m-%d %H:%M") if at is not None else "time unknown"
