@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 WORKERS ?= auto
 ARGS ?=
 
-.PHONY: demo test lint format bench bench-ingest bench-size bench-hooks bench-live bench-continuity clients clean
+.PHONY: demo test lint format bench bench-ingest bench-size bench-hooks bench-live bench-backfill bench-continuity clients clean
 
 demo: $(READY)
 	@$(BIN)/python demo/run.py
@@ -26,7 +26,7 @@ format: $(READY)
 
 bench: bench-ingest bench-size bench-hooks bench-live bench-continuity
 
-bench-ingest bench-size bench-hooks bench-live: bench-%: $(READY)
+bench-ingest bench-size bench-hooks bench-live bench-backfill: bench-%: $(READY)
 	$(BIN)/python -m bench.$* $(ARGS)
 
 bench-continuity: $(READY)

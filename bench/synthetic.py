@@ -10,6 +10,7 @@ import argparse
 import re
 import sys
 import time
+from collections import Counter
 from datetime import datetime
 from pathlib import Path
 from random import Random
@@ -62,6 +63,11 @@ def append(path: Path, kb: float, seed: int = 2) -> int:
         while lines.size < limit:
             session.turn()
     return lines.size
+
+
+def session_of(data: bytes) -> bytes:
+    """The session id that most lines of a transcript bear."""
+    return max(Counter(re.findall(rb'"sessionId":"([^"]+)"', data)).items(), key=lambda pair: pair[1])[0]
 
 
 def _last(path: Path) -> tuple[Start, str]:

@@ -25,6 +25,7 @@ from endless_mode.bottle.write import write_bottle
 from endless_mode.errors import BadRequest
 from endless_mode.home import Home
 from endless_mode.ingest.batch import title_key
+from endless_mode.names import is_session_id
 from endless_mode.search.index import purge
 from endless_mode.store import Store
 
@@ -46,7 +47,11 @@ class Selection(Struct, frozen=True, rename="camel", forbid_unknown_fields=True)
 
 
 class Doomed(Struct, rename="camel"):
-    """A session of which something goes: everything (``whole``), or so many messages and tool uses."""
+    """A session of which something goes: everything (``whole``), or so many messages and tool uses.
+
+    Of one that is not ``stored`` there is nothing here but bottles made from what others keep; it gets a tombstone, so
+    that no other is made.
+    """
 
     session: str
     project: str
@@ -54,6 +59,7 @@ class Doomed(Struct, rename="camel"):
     messages: int
     events: int
     whole: bool
+    stored: bool = True
 
 
 class Forgot(Struct, rename="camel"):
@@ -74,6 +80,8 @@ def plan(db: sqlite3.Connection, home: Home, selection: Selection) -> Forgot:
             "nothing_selected", "Nothing says what to forget.", "Name a session, --project, --since, --until or --text."
         )
     doomed = [one for row in _sessions(db, selection) if (one := _doomed(db, row, selection.text)) is not None]
+    if not doomed and selection == Selection(session=selection.session) and _may_be_elsewhere(db, selection.session):
+        doomed = [Doomed(selection.session, "", None, 0, 0, whole=True, stored=False)]
     found = Forgot(doomed)
     for name in [*(one.session for one in doomed), *_successors(db, doomed)]:
         found.files += [str(path) for path in _files_of(home, name) if str(path) not in found.files]
@@ -150,6 +158,13 @@ def _sessions(db: sqlite3.Connection, chosen: Selection) -> list[sqlite3.Row]:
             "until": chosen.until,
         },
     ).fetchall()
+
+
+def _may_be_elsewhere(db: sqlite3.Connection, content_id: str) -> bool:
+    """Whether a session that is not stored can be known to others, and was not forgotten yet."""
+    if not is_session_id(content_id):
+        return False
+    return db.execute("SELECT 1 FROM tombstones WHERE content_session_id = ?", (content_id,)).fetchone() is None
 
 
 def _doomed(db: sqlite3.Connection, row: sqlite3.Row, text: str) -> Doomed | None:

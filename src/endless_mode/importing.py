@@ -37,7 +37,11 @@ class Skipped(Struct, frozen=True):
 
 
 class Imported(Struct, rename="camel"):
-    """An import's outcome so far. ``known`` counts transcripts without news, ``bad_lines`` lines nobody can read."""
+    """An import's outcome so far. ``known`` counts transcripts without news, ``bad_lines`` lines nobody can read.
+
+    ``remembered`` sessions have no transcript any more, but what was typed in them is in the client's record, where a
+    bottle finds it; ``nameless`` inputs in that record name no session. Both are counted by who asked for the import.
+    """
 
     files: int = 0
     read: int = 0
@@ -47,6 +51,8 @@ class Imported(Struct, rename="camel"):
     done_bytes: int = 0
     skipped: list[Skipped] = field(default_factory=list)
     current: str = ""
+    remembered: int = 0
+    nameless: int = 0
 
 
 class Found(Struct, frozen=True):

@@ -47,21 +47,31 @@ class Vanishing(Struct, frozen=True):
 
 
 def about_to_vanish(
-    config_dir: Path, store: Store | sqlite3.Connection, days: float = 30, *, soon: float = 7
+    config_dir: Path, store: Store | sqlite3.Connection | None, days: float = 30, *, soon: float = 7
 ) -> list[Vanishing]:
     """Transcripts that the client will delete within ``soon`` days, the next ones first.
 
     The client deletes files that were not changed for ``days`` (its setting ``cleanupPeriodDays``, 30 by default), ten
-    minutes after an interactive start. ``store`` is the store or any connection to its database.
+    minutes after an interactive start. ``store`` is the store or any connection to its database, ``None`` when there is
+    none, which holds nothing.
     """
-    ask = store.read if isinstance(store, Store) else lambda fn: fn(store)
+
+    def is_held(session_id: str, path: Path, agent: str) -> bool:
+        ask = partial(holds, session_id=session_id, path=path, agent=agent)
+        if store is None:
+            return False
+        try:
+            return store.read(ask) if isinstance(store, Store) else ask(store)
+        except (OSError, sqlite3.Error):
+            return False
+
     horizon = time.time() - (days - soon) * DAY
     found: list[Vanishing] = []
     for one in transcripts(config_dir)[0]:
         if one.changed < horizon and one.size > 0:
             beside = ClaudeCode().subagent_files(one.path)
             parts = [("", one.path), *beside]
-            held = all(ask(partial(holds, session_id=one.session_id, path=path, agent=agent)) for agent, path in parts)
+            held = all(is_held(one.session_id, path, agent) for agent, path in parts)
             found.append(Vanishing(one.path, one.session_id, one.changed + days * DAY, held))
     return sorted(found, key=lambda v: v.at)
 
@@ -138,7 +148,9 @@ def drop_conversations(store: Store, home: Home) -> list[str]:
         if path.exists() or not path.parent.parent.is_dir():
             continue
         store.write(partial(_drop_conversation, session=session))
-        for bottle in (home.bottles / f"{content_id}.md", *home.archive.glob(f"*-{content_id}.md")):
+        name = f"{content_id}.md"
+        archived = [path for path in home.archive.glob(f"*-{name}") if path.name.partition("-")[2] == name]
+        for bottle in (home.bottles / name, *archived):
             bottle.unlink(missing_ok=True)
         gone.append(content_id)
     return gone

@@ -73,18 +73,23 @@ def untouched(directory: Path) -> Iterator[None]:
 
 def checked(session: MemSession) -> Document:
     """The reconstructed bottle of a session, rendered and read back, with every rule on provenance held."""
-    text = render(reconstructed(session, 0)).text
-    made = parse(text)
-    assert made.header.mode == MODE_RECONSTRUCTED
-    assert not any(line.startswith("**Assistant**") for line in text.split("\n"))
-    assert all(entry.role == "user" for entry in made.entries if isinstance(entry, Speech))
-    assert all(entry.who == "claude-mem" for entry in made.entries if isinstance(entry, GeneratedSummary))
+    made = checked_text(render(reconstructed(session, 0)).text)
     spoken = "\n".join(entry.text for entry in made.entries if isinstance(entry, Speech))
     prompts = "\n".join(prompt.text for prompt in session.prompts)
     assert all(line in prompts for line in spoken.split("\n")), "the user is quoted with nothing but stored prompts"
     ids = [id for e in made.entries if isinstance(e, Happened) for line in e.lines for id in line.ids]
     assert sorted(ids) == sorted(set(ids))
     assert set(ids) <= {f"cm:{o.id}" for o in session.observations}
+    return made
+
+
+def checked_text(text: str) -> Document:
+    """A reconstructed bottle read back: nobody but the user speaks, and summaries stand under nobody's name."""
+    made = parse(text)
+    assert made.header.mode == MODE_RECONSTRUCTED
+    assert not any(line.startswith("**Assistant**") for line in text.split("\n"))
+    assert all(entry.role == "user" for entry in made.entries if isinstance(entry, Speech))
+    assert all(entry.who == "claude-mem" for entry in made.entries if isinstance(entry, GeneratedSummary))
     return made
 
 

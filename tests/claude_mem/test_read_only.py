@@ -16,7 +16,7 @@ import pytest
 
 from endless_mode.claude_mem import ClaudeMem
 from endless_mode.claude_mem.snapshot import ClaudeMemError
-from tests.claude_mem.files import FRESH, SESSIONS, database, fingerprint, in_child, untouched
+from tests.claude_mem.files import FRESH, SESSIONS, checked, database, fingerprint, in_child, untouched
 
 ID = SESSIONS[FRESH]
 NEW = "said after the last checkpoint"
@@ -183,6 +183,26 @@ def test_a_directory_that_cannot_be_written_is_enough(state: str) -> None:
             with untouched(place):
                 in_child(ask, unprivileged=True)
             place.chmod(0o755)
+
+
+@pytest.mark.parametrize("name", sorted(SESSIONS))
+def test_every_database_gives_its_bottle_from_a_directory_that_cannot_be_written(name: str) -> None:
+    with tempfile.TemporaryDirectory() as root:
+        Path(root).chmod(0o755)
+        place = Path(root) / "d"
+        path = database(name, place)
+        path.chmod(0o444)
+        place.chmod(0o555)
+
+        def ask() -> None:
+            with pytest.raises(OSError):
+                (place / "new").write_text("x")
+            session = ClaudeMem.open(path).session(SESSIONS[name])
+            assert session is not None and checked(session).entries
+
+        with untouched(place):
+            in_child(ask, unprivileged=True)
+        place.chmod(0o755)
 
 
 def test_reading_beside_a_writer_never_shows_a_half_done_change(tmp_path: Path) -> None:

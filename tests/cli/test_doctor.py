@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import json
 import os
-import sqlite3
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from endless_mode.install import check_client, check_home, look
+from endless_mode.claude_mem.beside import beside, stands_down
+from endless_mode.ingest import ingest_file
+from endless_mode.install import check_client, check_home, check_past, look
 from endless_mode.install.check_client import covers
 from endless_mode.install.check_home import exposed, kind_of
 from endless_mode.install.checks import Check, Context, context
 from endless_mode.install.entries import our_interpreter
+from endless_mode.settings import load
 from endless_mode.store import Store
 from tests.install.user import User
+from tests.live.transcript import Transcript
 
 
 def findings(user: User, *words: str) -> dict[str, dict[str, Any]]:
@@ -221,19 +224,72 @@ def test_sessions_from_before_the_install_and_of_observers_need_no_hook(user: Us
     assert status(user, "arriving") == "ok"
 
 
-def test_transcripts_about_to_be_deleted_and_not_held_are_told(user: User) -> None:
+def past_session(user: User, name: str, days: float, cwd: str = "/home/dev/app") -> Path:
+    path = user.client / f"projects/-p/{name}.jsonl"
+    Transcript(path, name, cwd).turn("count the herons")
+    os.utime(path, (time.time() - days * 86_400, time.time() - days * 86_400))
+    return path
+
+
+def test_transcripts_about_to_be_deleted_are_named_with_whether_they_are_held(user: User) -> None:
     user.run("install")
-    path = transcript(user, "s-1", age=25 * 86_400)
-    assert status(user, "retention") == "warn"
+    path = past_session(user, "s-1", 25)
+    found = findings(user)["retention"]
+    assert found["status"] == "warn" and "deletes 1 transcript not held in full" in found["message"]
+    assert len(found["details"]) == 1 and found["details"][0].endswith(f"{path}  NOT held in full")
+    assert str(path) in user.run("doctor").out
     change(user, cleanupPeriodDays=60)
-    assert status(user, "retention") == "ok"
+    assert (status(user, "retention"), findings(user)["retention"]["details"]) == ("ok", [])
     change(user, cleanupPeriodDays=20)
-    held = path.stat().st_size
     with Store.open(user.home.database) as store:
-        store.write(lambda db: _hold(db, path, held - 1))
-        assert status(user, "retention") == "warn"
-        store.write(lambda db: db.execute("UPDATE transcripts SET offset = ?", (held,)))
-        assert status(user, "retention") == "ok"
+        ingest_file(store, path, session_id="s-1")
+    found = findings(user)["retention"]
+    assert found["status"] == "ok" and found["details"][0].endswith(f"{path}  held in full")
+    before = path.stat()
+    with path.open("ab") as file:
+        file.write(path.read_bytes().replace(b'"uuid":"', b'"uuid":"x'))
+    os.utime(path, (before.st_atime, before.st_mtime))
+    past_session(user, "s-2", 24)
+    found = findings(user)["retention"]
+    assert found["status"] == "warn" and "2 transcripts not held" in found["message"]
+
+
+def test_a_subagents_file_that_was_not_read_is_not_held(user: User) -> None:
+    user.run("install")
+    path = past_session(user, "s-1", 25)
+    with Store.open(user.home.database) as store:
+        ingest_file(store, path, session_id="s-1")
+    user.write("{}\n", path.with_suffix("") / "subagents/agent-a1.jsonl")
+    assert status(user, "retention") == "warn"
+
+
+def test_what_is_not_to_be_held_is_not_missed(user: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    user.run("install")
+    past_session(user, "forgotten", 25)
+    past_session(user, "excluded", 25, cwd="/secret/place")
+    observer = past_session(user, "observer", 25)
+    (user.client / "projects/-home-observer-sessions").mkdir()
+    observer.rename(user.client / "projects/-home-observer-sessions" / observer.name)
+    assert "3 transcripts" not in findings(user)["retention"]["message"]
+    monkeypatch.setenv("CLAUDE_MEM_EXCLUDED_PROJECTS", "/secret/*")
+    with Store.open(user.home.database) as store:
+        assert "deletes 1 transcript not" in findings(user)["retention"]["message"]
+        store.write(
+            lambda db: (
+                db.execute(
+                    "INSERT INTO tombstones (platform_source, content_session_id, at) VALUES ('claude', 'forgotten', 1)"
+                ).rowcount
+            )
+        )
+    assert status(user, "retention") == "ok"
+
+
+def test_of_many_transcripts_about_to_be_deleted_the_first_are_named_and_the_rest_counted(user: User) -> None:
+    user.run("install")
+    for n in range(14):
+        past_session(user, f"s-{n:02}", 25 + n / 10)
+    details = findings(user)["retention"]["details"]
+    assert len(details) == 11 and "s-13.jsonl" in details[0] and details[-1] == "… and 4 more"
 
 
 def test_where_nothing_is_to_be_kept_nothing_is_missing(user: User, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -243,20 +299,29 @@ def test_where_nothing_is_to_be_kept_nothing_is_missing(user: User, monkeypatch:
     assert status(user, "retention") == "ok"
 
 
-def _hold(db: sqlite3.Connection, path: Path, offset: int) -> None:
-    db.execute("INSERT INTO sessions (id, platform_source, content_session_id) VALUES (1, 'claude', 's-1')")
-    db.execute(
-        "INSERT INTO transcripts (session_id, path, device, inode, offset, anchor, gen) VALUES (1, ?, 0, 0, ?, x'', 1)",
-        (str(path), offset),
-    )
-
-
-def test_a_neighbour_is_named_and_a_second_maker_of_bottles_warned_of(user: User) -> None:
+def test_a_neighbour_is_named_and_one_that_hands_over_by_itself_warned_of(
+    user: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert "Nobody else" in findings(user)["beside"]["message"]
+    user.write("", user.home.data_dir / "claude-mem.db")
+    assert "only read" in findings(user)["beside"]["message"]
     change(user, enabledPlugins={"claude-mem@x": True})
-    assert "claude-mem" in findings(user)["beside"]["message"]
-    (user.home.data_dir / "bottles").mkdir(parents=True)
-    assert status(user, "beside") == "warn"
+    found = findings(user)["beside"]
+    assert found["status"] == "ok" and "claude-mem works here too" in found["message"]
+    user.write("# Session bottle", user.home.data_dir / "bottles" / "s-1.md")
+    found = findings(user)["beside"]
+    assert found["status"] == "warn" and "hands nothing over here: claude-mem hands over by itself" in found["message"]
+    monkeypatch.setenv("CLAUDE_MEM_ENDLESS_BESIDE", "always")
+    assert "two handoffs" in findings(user)["beside"]["message"]
+
+
+def test_the_neighbour_is_judged_as_the_handoff_judges_it(user: User) -> None:
+    groups = [{"matcher": "compact|resume", "hooks": [{"type": "command", "command": "node /x/claude-mem/hook.js"}]}]
+    change(user, hooks={"SessionStart": groups})
+    found = findings(user)["beside"]
+    assert found["status"] == "warn"
+    reason = stands_down(beside(user.client, user.home.data_dir), load(user.home))
+    assert reason and reason in found["message"]
 
 
 def test_a_home_open_to_others_fails_and_fix_closes_it(user: User) -> None:
@@ -373,7 +438,7 @@ def test_a_check_that_breaks_hides_no_other(user: User, monkeypatch: pytest.Monk
     def broken(_: Context) -> Check:
         raise RuntimeError("boom")
 
-    monkeypatch.setattr(check_client, "beside", broken)
+    monkeypatch.setattr(check_past, "beside", broken)
     found = findings(user)
     assert "RuntimeError" in found["broken"]["message"]
     assert "sqlite" in found

@@ -74,8 +74,9 @@ def rows_of(path: Path) -> dict[str, list[tuple[Any, ...]]]:
 
 
 def everywhere(home: Home, text: str) -> list[Path]:
-    """The files of a home that hold a text."""
-    return [path for path in home.data_dir.rglob("*") if path.is_file() and text.encode() in path.read_bytes()]
+    """The files of a home that hold a text, in whatever case: the index has words as lower-case stems."""
+    sought = text.lower().encode()
+    return [path for path in home.data_dir.rglob("*") if path.is_file() and sought in path.read_bytes().lower()]
 
 
 def endless(environ: dict[str, str], *words: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:

@@ -12,6 +12,7 @@ from endless_mode.bottle.file import archive
 from endless_mode.cli.forget import _moment
 from endless_mode.deliver import resume
 from endless_mode.deliver.desk import Desk
+from endless_mode.deliver.ladder import best_document
 from endless_mode.errors import BadRequest, EndlessError
 from endless_mode.forgetting import Selection, forget, plan
 from endless_mode.home import Home
@@ -23,7 +24,7 @@ from endless_mode.store import Store
 from tests.live.parts import Living, Served
 from tests.past.parts import DAY, endless, everywhere, imported, talk
 
-MARK = "XyzzyPlughMarker"
+MARK, STEM = "XyzzyPlughMarker", "xyzzyplugh"
 DAWN = 1_770_000_000.0
 
 
@@ -73,15 +74,15 @@ def test_a_forgotten_session_is_in_no_byte_of_the_home(kept: Kept) -> None:
     shutil.copy(kept.home.database, kept.home.root / "endless.db.damaged-20260101T000000Z")
     (kept.home.spool / "1.http").write_text(f'{{"session_id": "marked", "prompt": "{MARK}"}}')
     kept.forget(Selection(session="marked"))
-    assert everywhere(kept.home, MARK) == []
+    assert everywhere(kept.home, STEM) == []
     assert kept.names() == {"other"}
     kept.store.close()
-    assert everywhere(kept.home, MARK) == []
+    assert everywhere(kept.home, STEM) == []
 
 
 def test_without_the_copy_too_no_byte_is_left(kept: Kept) -> None:
     forget(kept.store, kept.home, Selection(session="marked"), now=False)
-    assert everywhere(kept.home, MARK) == []
+    assert everywhere(kept.home, STEM) == []
 
 
 def test_a_forgotten_session_does_not_come_back(kept: Kept) -> None:
@@ -92,13 +93,13 @@ def test_a_forgotten_session_does_not_come_back(kept: Kept) -> None:
         ingest_file(kept.store, kept.marked.path, session_id="marked")
     with pytest.raises(Forgotten):
         kept.desk.tail("marked", kept.marked.path)
-    assert everywhere(kept.home, MARK) == []
+    assert everywhere(kept.home, STEM) == []
     assert kept.names() == {"other"}
 
 
 def test_a_forgotten_text_goes_and_the_rest_of_its_session_stays(kept: Kept) -> None:
     kept.forget(Selection(text=MARK))
-    assert everywhere(kept.home, MARK) == []
+    assert everywhere(kept.home, STEM) == []
     assert kept.names() == {"marked", "other"}
     text = (kept.home.bottles / "marked.md").read_text()
     assert "nothing of note" in text
@@ -117,7 +118,7 @@ def test_a_forgotten_text_does_not_come_back_by_any_way(kept: Kept) -> None:
     kept.desk.render(kept.desk.tail("marked", kept.marked.path))
     kept.desk.render(kept.desk.tail("fork", fork))
     kept.store.close()
-    assert everywhere(kept.home, MARK) == []
+    assert everywhere(kept.home, STEM) == []
 
 
 def test_what_is_said_later_is_stored_again(kept: Kept) -> None:
@@ -156,7 +157,7 @@ def test_a_successor_loses_what_it_was_told(kept: Kept) -> None:
     kept.desk.render(kept.desk.tail(ready.session, successor.path))
     assert MARK in (kept.home.bottles / f"{ready.session}.md").read_text()
     kept.forget(Selection(session="marked"))
-    assert everywhere(kept.home, MARK) == []
+    assert everywhere(kept.home, STEM) == []
     text = (kept.home.bottles / f"{ready.session}.md").read_text()
     assert "going on" in text
     assert "marked" not in text
@@ -212,3 +213,22 @@ def test_a_bare_date_means_the_whole_day() -> None:
     assert end - start == DAY * 1000 - 1
     with pytest.raises(EndlessError):
         _moment("yesterday")
+
+
+def test_a_session_that_only_others_keep_can_be_forgotten_too(kept: Kept) -> None:
+    place = kept.home.bottles / "elsewhere-1.md"
+    place.write_text("# Session bottle — a bottle made from what others keep")
+    chosen = Selection(session="elsewhere-1")
+    shown = kept.store.read(lambda db: plan(db, kept.home, chosen))
+    assert [(one.session, one.stored, one.messages) for one in shown.sessions] == [("elsewhere-1", False, 0)]
+    assert place.exists()
+    kept.forget(chosen)
+    assert not place.exists()
+    config = kept.root / ".claude"
+    line = {"display": MARK, "timestamp": 1, "project": "/p", "sessionId": "elsewhere-1"}
+    (config / "history.jsonl").write_text(json.dumps(line) + "\n")
+    found = best_document(kept.home, kept.store, "elsewhere-1", config_dir=config)
+    assert found.document is None and "forgotten" in found.why
+    assert kept.store.read(lambda db: plan(db, kept.home, chosen)).sessions == [], "it is forgotten already"
+    for nothing in (Selection(session="../x"), Selection(session="nobody", text=MARK)):
+        assert kept.store.read(lambda db, nothing=nothing: plan(db, kept.home, nothing)).sessions == []

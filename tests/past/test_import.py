@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import random
 import signal
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from bench.contents import contents
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -17,8 +21,11 @@ from endless_mode.deliver.desk import Caller, Desk
 from endless_mode.home import Home
 from endless_mode.importing import Imported, Moved, exclusion, import_all
 from endless_mode.search import missing
+from endless_mode.search.index import step
 from endless_mode.settings import Settings
 from endless_mode.store import Store
+from endless_mode.worker import past
+from endless_mode.worker.client import WorkerClient
 from endless_mode.worker.live import LiveService
 from tests.live.parts import Living, is_handoff, served_in
 from tests.past.parts import config_of, endless, imported, read_into, rows_of, talk
@@ -238,10 +245,15 @@ def test_the_backfill_can_be_switched_off(tmp_path: Path) -> None:
         assert store.read(lambda db: db.execute("SELECT content_session_id FROM sessions").fetchall()) == [("now",)]
 
 
-def test_an_import_outlives_the_worker_that_began_it(
-    living: Living, whole: dict[str, list[tuple[object, ...]]]
+@pytest.mark.parametrize("seed", [1, 2])
+def test_an_import_whose_worker_is_killed_again_and_again_ends_with_the_store_of_an_undisturbed_one(
+    living: Living, tmp_path: Path, seed: int
 ) -> None:
-    config_of(living.root)
+    config = config_of(living.root)
+    with Store.open(tmp_path / "whole.db") as store:
+        done = imported(store, config)
+        while store.write(step):
+            pass
     living.start()
     command = subprocess.Popen(
         [sys.executable, "-m", "endless_mode", "import", "--json"],
@@ -249,13 +261,39 @@ def test_an_import_outlives_the_worker_that_began_it(
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     )
-    eventually(lambda: living.home.database.exists() and living.rows("SELECT 1 FROM transcripts"))
-    living.kill()
+    read = "SELECT coalesce(sum(offset), 0) FROM transcripts"
+    rng = random.Random(seed)
+    kills = 0
+    for share in sorted(rng.uniform(0, 0.9) for _ in range(4)):
+        mark = share * done.total_bytes
+        eventually(lambda mark=mark: living.home.database.exists() and living.rows(read)[0][0] > mark)
+        if command.poll() is None:
+            living.kill()
+            kills += 1
     out, err = command.communicate(timeout=60)
     assert command.returncode == 0, err
-    assert json.loads(out)["files"] == len(whole["sessions"])
-    assert living.rows("SELECT count(*) FROM messages") == [(len(whole["messages"]),)]
-    assert living.rows("SELECT count(*) FROM observations") == [(len(whole["observations"]),)]
+    assert kills >= 2
+    assert json.loads(out)["files"] == done.files
+    living.start()
+    assert WorkerClient(living.home, 60).index(60.0).missing == 0
+    assert contents(living.home.database) == contents(tmp_path / "whole.db")
+
+
+def test_two_stores_that_differ_in_one_value_are_not_the_same(config: Path, tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        with Store.open(tmp_path / name) as store:
+            imported(store, config)
+    assert contents(tmp_path / "one") == contents(tmp_path / "two")
+    changes = {
+        "messages": "UPDATE messages SET text = text || '.' WHERE id = 3",
+        "observations": "UPDATE observations SET ordinal = ordinal + 1 WHERE id = 5",
+        "transcripts": "UPDATE transcripts SET lines = lines + 1 WHERE session_id = 2",
+    }
+    for table, change in changes.items():
+        with contextlib.closing(sqlite3.connect(tmp_path / "two")) as db, db:
+            assert db.execute(change).rowcount > 0
+        one, two = contents(tmp_path / "one"), contents(tmp_path / "two")
+        assert one[table] != two[table]
 
 
 def test_an_import_that_breaks_off_is_not_called_done(living: Living, tmp_path: Path) -> None:
@@ -267,3 +305,19 @@ def test_an_import_that_breaks_off_is_not_called_done(living: Living, tmp_path: 
     eventually(lambda: not service.past.status().running)
     assert service.past.status().failed
     service.past.stop()
+
+
+def test_the_backfill_takes_larger_steps_only_when_nobody_has_been_there_for_long(
+    living: Living, tmp_path: Path
+) -> None:
+    service = past.Past(living.home, Settings(), None, None, lambda _: False)  # type: ignore[arg-type]
+    service.saw_hook(None)
+    assert service._stretch() == past.STRETCH
+    service._hook_at -= past.PEACE + 1
+    assert service._stretch() == past.STRETCH
+    service._hook_at -= past.QUIET
+    assert service._stretch() == past.QUIET_STRETCH
+    service.import_from(tmp_path)
+    assert service._stretch() == past.ASKED_STRETCH
+    service.saw_hook(None)
+    assert service._stretch() == past.STRETCH

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from endless_mode.bottle.entries import MODE_FULL, MODE_RECONSTRUCTED, MODE_STORED, Speech
+from endless_mode.bottle.file import archive
 from endless_mode.bottle.parse import parse
 from endless_mode.bottle.session import document, render_session
 from endless_mode.deliver.desk import Desk
@@ -82,6 +83,16 @@ def test_the_conversation_goes_with_the_transcript_when_the_user_wants_that(home
     assert made.header.mode == MODE_RECONSTRUCTED
     assert not any(isinstance(entry, Speech) for entry in made.entries)
     assert made.entries, "what was done stays"
+
+
+def test_the_archived_bottle_goes_too_and_that_of_a_namesake_stays(home: Home, tmp_path: Path) -> None:
+    both = [talk(tmp_path, name, "first things") for name in ("one", "two-one")]
+    with Store.open(home.database) as store:
+        for one in both:
+            archive(desk_of(home, store).render(desk_of(home, store).tail(one.session, one.path)).path, home.archive, 0)
+        both[0].path.unlink()
+        assert drop_conversations(store, home) == ["one"]
+    assert [path.name.partition("-")[2] for path in home.archive.glob("*.md")] == ["two-one.md"]
 
 
 def test_a_directory_that_cannot_be_seen_is_no_deletion(home: Home, tmp_path: Path) -> None:

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from endless_mode.bottle.entries import MODE_FULL, MODE_STORED, GeneratedSummary
+from endless_mode.bottle.entries import MODE_FULL, MODE_RECONSTRUCTED, MODE_STORED, GeneratedSummary
 from endless_mode.deliver import resume
 from endless_mode.errors import WorkerError
 from endless_mode.retention import UNBORN, sweep
+from tests.claude_mem.files import FRESH, SESSIONS, database
 from tests.live.parts import Living, Served, Session, document, is_handoff
 from tests.live.transcript import Transcript
 from tests.past.parts import endless, talk
@@ -81,6 +82,16 @@ def test_a_session_nobody_has_read_yet_is_found_on_disk(served: Served) -> None:
     ready = served.client.resume("never-seen", served.root / ".claude")
     assert ready.cwd == "/home/dev/marsh"
     assert "find the bittern" in startup(going_on(served, ready))
+
+
+def test_the_name_of_a_project_is_not_taken_for_a_directory(served: Served) -> None:
+    database(FRESH, served.home.data_dir)
+    ready = served.client.resume(SESSIONS[FRESH], served.root / ".claude")
+    assert (ready.mode, ready.cwd) == (MODE_RECONSTRUCTED, "")
+    printed = startup(going_on(served, ready))
+    assert (
+        "partial reconstruction" in printed and "demo-project" in document(served.home, SESSIONS[FRESH]).header.project
+    )
 
 
 def test_an_unknown_session_is_refused_and_leaves_nothing(served: Served) -> None:

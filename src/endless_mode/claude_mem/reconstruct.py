@@ -1,6 +1,7 @@
-"""A bottle from claude-mem's database alone, for a session whose transcript is gone.
+"""A bottle from claude-mem's database and the client's record of prompts, for a session whose transcript is gone.
 
-By prompt number: what the user said, verbatim; what claude-mem observed; its summaries, marked as generated. Nothing is
+By prompt number: what the user said, verbatim; what claude-mem observed; its summaries, marked as generated. Prompts
+that only the client's record has stand at their time, within the number before. Nothing is
 made up: what the assistant said is not stored anywhere, and prompts that are missing are named, not filled in.
 """
 
@@ -8,6 +9,7 @@ from __future__ import annotations
 
 import re
 import time
+from bisect import bisect_right
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from itertools import chain, pairwise
@@ -17,7 +19,6 @@ from endless_mode.bottle.closing import STATE_UNITS, units
 from endless_mode.bottle.entries import MODE_RECONSTRUCTED, Document, Entry, Happened, Header, Line, Mark, Speech
 from endless_mode.bottle.escape import flatten
 from endless_mode.claude_mem.session import MemObservation, MemPrompt, MemSession, MemSummary
-from endless_mode.claude_mem.values import PROMPT_UNITS
 from endless_mode.claude_mem.wording import line, line_text, summary, summary_text
 from endless_mode.clients.claude_code.wording import bash_input, prompt_text, slash_command
 from endless_mode.model import MessageKind
@@ -63,7 +64,7 @@ class _Turn:
     @property
     def private(self) -> bool:
         """Whether its prompt was private from end to end, so that what was noted of its work is too."""
-        return any(prompt.private for prompt in self.prompts)
+        return any(prompt.private and not prompt.typed for prompt in self.prompts)
 
 
 def _turns(session: MemSession) -> list[_Turn]:
@@ -103,32 +104,52 @@ def _number_of(item: MemObservation | MemSummary, starts: list[tuple[int, int]])
 
 
 def _entries(turn: _Turn) -> Iterable[Entry]:
-    yield from filter(None, map(_speech, turn.prompts))
-    if turn.private:
-        return
-    lines = [line(observation) for observation in turn.observations]
-    if lines and turn.number and not turn.prompts:
-        lines.insert(0, Line([], f"(the prompt of this work, number {turn.number}, is not stored)"))
-    if lines:
-        yield Happened(lines)
+    for prompts, observations, summaries in _stretches(turn):
+        yield from filter(None, map(_speech, prompts))
+        if turn.private:
+            continue
+        lines = [line(observation) for observation in observations]
+        if lines and turn.number and not turn.prompts:
+            lines.insert(0, Line([], f"(the prompt of this work, number {turn.number}, is not stored)"))
+        if lines:
+            yield Happened(lines)
+        yield from filter(None, map(summary, summaries))
+
+
+_Stretch = tuple[list[MemPrompt], list[MemObservation], list[MemSummary]]
+
+
+def _stretches(turn: _Turn) -> list[_Stretch]:
+    """A turn cut at each prompt that claude-mem has not numbered: its work is told apart by time alone."""
+    found: list[_Stretch] = [([], [], [])]
+    starts: list[int] = []
+    for prompt in turn.prompts:
+        if prompt.typed and prompt.at is not None and found[-1][0]:
+            starts.append(prompt.at)
+            found.append(([], [], []))
+        found[-1][0].append(prompt)
+    for item in turn.observations:
+        found[0 if item.at is None else bisect_right(starts, item.at)][1].append(item)
     for told in turn.summaries:
-        block = summary(told)
-        if block is not None:
-            yield block
+        found[0 if told.at is None else bisect_right(starts, told.at)][2].append(told)
+    return found
 
 
 def _speech(prompt: MemPrompt) -> Entry | None:
     if prompt.private:
         return Mark("private", prompt.at)
-    typed = _typed(prompt.text)
+    typed = _typed(prompt)
     if typed is None:
         return None
     kind, text = typed
-    return Speech("user", kind, text, prompt.at, PROMPT_UNITS if prompt.truncated else None)
+    return Speech("user", kind, text, prompt.at, prompt.kept if prompt.truncated else None)
 
 
-def _typed(stored: str) -> tuple[MessageKind, str] | None:
+def _typed(prompt: MemPrompt) -> tuple[MessageKind, str] | None:
     """A stored prompt as what a person typed; ``None`` when it is text of the client's own."""
+    stored = prompt.text
+    if prompt.kind is not None:
+        return prompt.kind, stored
     if command := slash_command(stored):
         return "command", " ".join(part for part in command if part)
     if (shell := bash_input(stored)) is not None:
@@ -143,7 +164,7 @@ def _typed(stored: str) -> tuple[MessageKind, str] | None:
 
 
 def _notes(session: MemSession, turns: list[_Turn]) -> list[str]:
-    notes = ["from claude-mem's database; entirely private prompts and repeated ones are not in it"]
+    notes = list(session.sources)
     stored = {turn.number for turn in turns if turn.prompts}
     known = {turn.number for turn in turns} - {0}
     missing = _gaps(sorted(stored - {0}), max(known, default=0))
@@ -151,7 +172,7 @@ def _notes(session: MemSession, turns: list[_Turn]) -> list[str]:
         notes.append(f"prompts that are not stored: {missing}")
     if not session.prompts:
         notes.append("no prompt of this session is stored")
-    own = sum(not p.private and _typed(p.text) is None for p in session.prompts)
+    own = sum(not p.private and _typed(p) is None for p in session.prompts)
     if own:
         notes.append(f"{own} stored prompts are texts of the client and left out")
     return notes

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from endless_mode.claude_mem.values import PROMPT_UNITS
+from endless_mode.model import MessageKind
+
+#: What a bottle says of this source.
+CLAUDE_MEM = "from claude-mem's database; entirely private prompts and repeated ones are not in it"
+
 
 class MemPrompt(Struct, frozen=True):
     """A stored prompt. Of a ``truncated`` one 3,999 UTF-16 units survive, and a ``…`` that is not the user's.
 
-    A ``private`` one was nothing but private text; its ``text`` is empty.
+    A ``private`` one was nothing but private text; its ``text`` is empty. A ``typed`` one is not claude-mem's but comes
+    from the client's record of what was typed; of it ``kept`` characters survive when it is ``truncated``.
     """
 
     number: int | None
@@ -16,6 +23,9 @@ class MemPrompt(Struct, frozen=True):
     at: int | None = None
     truncated: bool = False
     private: bool = False
+    typed: bool = False
+    kind: MessageKind | None = None
+    kept: int = PROMPT_UNITS
 
 
 class MemObservation(Struct, frozen=True):
@@ -65,6 +75,7 @@ class MemSession(Struct, frozen=True):
 
     ``project`` is a name (the base of the working tree), which is all that is stored; ``problems`` says in plain words
     what of the session could not be read. ``opens_private``: it began with private text that no prompt shows.
+    ``sources`` says where all this is from, one sentence each.
     """
 
     content_session_id: str
@@ -77,6 +88,7 @@ class MemSession(Struct, frozen=True):
     summaries: tuple[MemSummary, ...] = ()
     problems: tuple[str, ...] = ()
     opens_private: bool = False
+    sources: tuple[str, ...] = (CLAUDE_MEM,)
 
     @property
     def empty(self) -> bool:

@@ -49,6 +49,7 @@ def _shown(check: Check) -> str:
     lines = [f"{_SIGNS[check.status]}  {check.name:<10}  {check.message}"]
     if check.hint and check.status != "ok":
         lines.append(f"{'':18}{check.hint}")
+    lines += [f"{'':18}{detail}" for detail in check.details]
     if check.fixed:
         lines.append(f"{'':18}fixed: {check.fixed}")
     return "\n".join(lines) + "\n"
@@ -72,11 +73,12 @@ def lookers() -> dict[str, Looker]:
     """Check name → check."""
     from endless_mode.install import check_client as client
     from endless_mode.install import check_home as ours
+    from endless_mode.install import check_past as past
 
     order = (
         *(client.hooks, client.programs, client.rules, client.silenced, ours.settings, ours.command, client.arriving),
         *(ours.socket, ours.worker, ours.filesystem, ours.modes, ours.database, ours.sqlite, ours.leftovers),
-        *(client.retention, client.beside),
+        *(past.retention, past.beside),
     )
     return {looker.__name__: looker for looker in order}
 

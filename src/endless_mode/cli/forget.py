@@ -8,8 +8,9 @@ from datetime import datetime, timedelta
 
 from endless_mode.cli.naming import whole_id
 from endless_mode.cli.output import emit, say, table, when
+from endless_mode.cli.target import config_dir
 from endless_mode.errors import EndlessError, WorkerError
-from endless_mode.forgetting import Forgot, Selection, forget, plan
+from endless_mode.forgetting import Doomed, Forgot, Selection, forget, plan
 from endless_mode.home import Home, find_home
 from endless_mode.store import Store, open_reader
 from endless_mode.worker.client import WorkerClient, ensure_worker
@@ -41,7 +42,7 @@ def run(given: argparse.Namespace) -> int:
     if not home.database.exists():
         raise EndlessError("no_store", "There is no database yet: nothing is kept.", "")
     chosen = Selection(
-        whole_id(home, given.session),
+        whole_id(home, given.session, config_dir()),
         _directory(given.project),
         _moment(given.since),
         _moment(given.until, end=True),
@@ -81,7 +82,7 @@ def tell(found: Forgot, *, done: bool) -> None:
         say("Nothing fits.")
         return
     rows = [
-        [one.session, when(one.at), "everything" if one.whole else "", str(one.messages), str(one.events), one.project]
+        [one.session, when(one.at), _share(one), str(one.messages), str(one.events), one.project]
         for one in found.sessions
     ]
     print(table(("session", "last", "", "messages", "tool uses", "project"), rows))
@@ -91,6 +92,12 @@ def tell(found: Forgot, *, done: bool) -> None:
         say("Forgotten. The client's own transcripts are as they were; what is forgotten is not read from them again.")
     else:
         say("This is what would go. Nothing has been changed; say --yes to do it.")
+
+
+def _share(one: Doomed) -> str:
+    if not one.stored:
+        return "not stored here; no bottle of it will be made"
+    return "everything" if one.whole else ""
 
 
 def _directory(given: str) -> str:

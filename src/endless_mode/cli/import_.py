@@ -5,17 +5,19 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 
 from endless_mode.cli.output import emit, progress, say
 from endless_mode.cli.target import config_dir
 from endless_mode.errors import EndlessError, WorkerError
+from endless_mode.gone import Gone, gone
 from endless_mode.home import Home, find_home
 from endless_mode.importing import Imported, exclusion, import_all
 from endless_mode.ingest import ingest_file
 from endless_mode.settings import load
-from endless_mode.store import Store
+from endless_mode.store import Store, open_reader
 from endless_mode.worker.client import WorkerClient, ensure_worker
 
 #: Seconds between two looks at how far the worker is.
@@ -49,6 +51,8 @@ def run(given: argparse.Namespace) -> int:
         if error.code != "no_worker":
             raise
         done = by_ourselves(home, root, show)
+    found = _gone(home, root)
+    done.remembered, done.nameless = len(found.sessions), found.nameless
     if given.json:
         emit(done)
     else:
@@ -95,10 +99,23 @@ def _read(store: Store, session_id: str, path: Path, report: Callable[[int, int]
     return ingest_file(store, path, session_id=session_id, progress=report, stretch=STRETCH).skipped
 
 
+def _gone(home: Home, root: Path) -> Gone:
+    """What is left of sessions that have no transcript to read."""
+    with closing(open_reader(home.database)) as db:
+        return gone(root, db, exclusion(load(home).excluded_projects, home.data_dir))
+
+
 def tell(done: Imported) -> None:
     """Say what came of it."""
     say(f"{done.read} of {done.files} sessions read ({done.total_bytes / 1e6:,.0f} MB), {done.known} had nothing new")
     if done.bad_lines:
         say(f"{done.bad_lines} lines could not be read and were left out")
+    if done.remembered:
+        say(
+            f"of {done.remembered} sessions without a transcript the client knows what was typed:"
+            " `endless sessions --gone`, `endless bottle SESSION`"
+        )
+    if done.nameless:
+        say(f"{done.nameless} typed prompts in the client's record name no session and are left out")
     for one in done.skipped:
         say(f"not read: {one.path}: {one.why}")

@@ -48,7 +48,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(given: argparse.Namespace) -> int:
     """Prepare the handoff, then become the client."""
     home = find_home()
-    session = last_session(home, Path.cwd()) if given.last else whole_id(home, given.session)
+    session = last_session(home, Path.cwd()) if given.last else whole_id(home, given.session, config_dir())
     if not session or (given.last and given.session):
         raise EndlessError(
             "no_session_named", "Which session?", "Name one (`endless sessions` lists them), or say --last."

@@ -124,6 +124,8 @@ def best(name: str) -> Iterator[Found]:
     """
     home = find_home()
     enriched = load(home).enrich
+    if is_session_id(name) and not Path(name).is_file():
+        name = whole_id(home, name, config_dir())
     with ExitStack() as stack:
         try:
             made = stack.enter_context(loaded(name))
@@ -139,7 +141,7 @@ def _with_transcript(made: Loaded, enriched: bool, stack: ExitStack) -> Found:
     db = stack.enter_context(made.store.reading())
     row = load_session(db, made.session)
     enriched = enriched and not _spared(made.home, row.started_at)
-    found = best_document(made.home, made.store, row.content_session_id, enriched=enriched)
+    found = best_document(made.home, made.store, row.content_session_id, config_dir=config_dir(), enriched=enriched)
     assert found.document is not None, "a transcript that was read makes a document"
     return Found(
         found.document,
@@ -156,7 +158,7 @@ def _with_transcript(made: Loaded, enriched: bool, stack: ExitStack) -> Found:
 
 
 def _without_transcript(name: str, store: _Reader | None, home: Home, problem: EndlessError, enriched: bool) -> Found:
-    found = best_document(home, store, name, enriched=enriched)
+    found = best_document(home, store, name, config_dir=config_dir(), enriched=enriched)
     if found.document is None:
         raise NoSuchSession(problem.code, f"{problem.message} Nothing else is left of it: {found.why}.", problem.hint)
     made = Found(found.document, found.rung, found.why, home, name)

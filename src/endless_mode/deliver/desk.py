@@ -73,6 +73,13 @@ class Caller(Struct, frozen=True):
         return Ask(event, _now(), self.request)
 
 
+def _config_dir(caller: Caller) -> Path:
+    """The client's configuration directory, by where its transcript lies."""
+    path = caller.path
+    under = path is not None and len(path.parents) > 2 and path.parents[1].name == "projects"
+    return path.parents[2] if path is not None and under else Path.home() / ".claude"
+
+
 class NothingLeft(EndlessError):
     """There is nothing to make a bottle of."""
 
@@ -172,14 +179,16 @@ class Desk:
 
     # -- bottles -------------------------------------------------------------------------------------------
 
-    def render(self, at: SessionRow) -> Bottle:
-        """Render the best bottle there is of the session into the home.
+    def render(self, at: SessionRow, config_dir: Path | None = None) -> Bottle:
+        """Render the best bottle there is of the session into the home; ``config_dir`` as in :func:`best_document`.
 
         Raises:
             NothingLeft: on no rung of the ladder is there anything of it.
         """
         locks = self.home.run / "locks"
-        bottle = write_bottle(self.store, at.id, self.home.bottles, locks, lambda: self._best(at), self.prefixes)
+        bottle = write_bottle(
+            self.store, at.id, self.home.bottles, locks, lambda: self._best(at, config_dir), self.prefixes
+        )
         row = (at.id, str(bottle.path), bottle.mode, _now(), bottle.offset, bottle.gap)
         try:
             self.store.write(lambda db: db.execute(_BOTTLE, row).rowcount)
@@ -190,8 +199,10 @@ class Desk:
             self._texts.pop(next(iter(self._texts)), None)
         return bottle
 
-    def _best(self, at: SessionRow) -> Document | SessionDocument:
-        best = best_document(self.home, self.store, at.content_session_id, enriched=self.settings.enrich)
+    def _best(self, at: SessionRow, config_dir: Path | None) -> Document | SessionDocument:
+        best = best_document(
+            self.home, self.store, at.content_session_id, config_dir=config_dir, enriched=self.settings.enrich
+        )
         if best.document is None:
             raise NothingLeft("nothing_left", f"Nothing is left of this session: {best.why}.")
         return best.document
@@ -206,7 +217,7 @@ class Desk:
         return self.store.read(lambda db: gap(db, at.id) == 0 and db.execute(ask, made).fetchone() is not None)
 
     def holds_something(self, at: SessionRow) -> bool:
-        """Whether there is anything to make a bottle of, be it in claude-mem's database."""
+        """Whether there is anything to make a bottle of, be it in the hands of others."""
         return at.gen > 0 or holds_something(self.home, self.store, at.content_session_id)
 
     def archive(self, session_id: str) -> Path | None:
@@ -288,13 +299,21 @@ class Desk:
             claim = self.store.write(lambda db: claims.claim_missed(db, at, ask, since, resumed=True))
         return self._hand_over(at, claim, caller)
 
-    def at_startup(self, session_id: str, cwd: str) -> str:
-        """The timeline of the project, when the setting is on."""
-        if not self.settings.timeline:
+    def at_startup(self, caller: Caller) -> str:
+        """The timeline of the project, when the setting is on and claude-mem does not print one of its own."""
+        if not self.settings.timeline or self._has_its_timeline(caller):
             return ""
-        return self.store.read(lambda db: timeline(db, cwd, session_id))
+        return self.store.read(lambda db: timeline(db, caller.cwd, caller.session_id))
+
+    def _has_its_timeline(self, caller: Caller) -> bool:
+        """Whether claude-mem's hooks print a timeline at the same moment, and ours is not wanted beside it."""
+        if self.settings.always_beside:
+            return False
+        return "SessionStart" in beside(_config_dir(caller), self.home.data_dir).events
 
     def _timeline(self, at: SessionRow, caller: Caller) -> str:
+        if self._has_its_timeline(caller):
+            return ""
         return self.store.read(lambda db: timeline(db, caller.cwd or at.cwd, at.content_session_id))
 
     def _hand_over(self, at: SessionRow, claim: Claim | None, caller: Caller, *, or_timeline: bool = False) -> str:
@@ -323,12 +342,9 @@ class Desk:
         """Whether another program hands this session over, and ours is not wanted beside it."""
         if self.settings.always_beside:
             return False
-        path = caller.path
-        under = path is not None and len(path.parents) > 2 and path.parents[1].name == "projects"
-        config = path.parents[2] if path is not None and under else Path.home() / ".claude"
-        if stands_down(beside(config, self.home.data_dir), self.settings):
+        if stands_down(beside(_config_dir(caller), self.home.data_dir), self.settings):
             return True
-        return path is not None and foreign_handoff(path)
+        return caller.path is not None and foreign_handoff(caller.path)
 
     def _printed(self, at: SessionRow, claim: Claim, mode: str, units: int, budget: int) -> None:
         try:

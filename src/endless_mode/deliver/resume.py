@@ -57,15 +57,15 @@ def take_up(desk: Desk, session_id: str, config_dir: Path | None) -> Resumed:
     """
     path = _transcript(desk.store, session_id, config_dir)
     if path is None:  # a name nobody knows leaves no row behind
-        _best(desk, session_id)
+        _best(desk, session_id, config_dir)
     at = desk.tail(session_id, path)
-    made = _best(desk, session_id)
-    bottle = desk.render(at)
+    made = _best(desk, session_id, config_dir)
+    bottle = desk.render(at, config_dir)
     return _waits(desk.store, at, bottle, made)
 
 
-def _best(desk: Desk, session_id: str) -> Document | SessionDocument:
-    best = best_document(desk.home, desk.store, session_id, enriched=desk.settings.enrich)
+def _best(desk: Desk, session_id: str, config_dir: Path | None) -> Document | SessionDocument:
+    best = best_document(desk.home, desk.store, session_id, config_dir=config_dir, enriched=desk.settings.enrich)
     if best.document is None:
         raise BadRequest(
             "no_such_session", f"Nothing is known of session {session_id}: {best.why}.", "See `endless sessions`.", 404
@@ -111,7 +111,9 @@ RETURNING id, marker, (SELECT predecessor FROM sessions WHERE sessions.id = deli
 
 def _waits(store: Store, at: SessionRow, bottle: Bottle, made: Document | SessionDocument) -> Resumed:
     """Make the new session's row, with what it will need of its predecessor, and arm its handoff."""
-    new, cwd = str(uuid.uuid4()), at.cwd or made.header.project
+    # claude-mem has a project's name alone, which is no directory.
+    place = made.header.project if Path(made.header.project).is_absolute() else ""
+    new, cwd = str(uuid.uuid4()), at.cwd or place
     state = state_of(made)
 
     def write(db: sqlite3.Connection) -> None:

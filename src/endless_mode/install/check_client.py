@@ -1,4 +1,4 @@
-"""Checks of the client's side: hooks, rules, what silences them, its neighbours and its transcripts."""
+"""Checks of the client's side: hooks, rules, what silences them, and whether they arrive."""
 
 from __future__ import annotations
 
@@ -16,8 +16,6 @@ from endless_mode.install.checks import Check, Context, plural
 from endless_mode.install.merge import found
 from endless_mode.store import open_reader
 
-#: Days before the client deletes a transcript at which it is mentioned; its own default for keeping them.
-SOON, KEPT_DAYS = 7, 30
 #: Seconds a transcript may be ahead of the first hook.
 PATIENCE = 120
 
@@ -155,44 +153,6 @@ def arriving(at: Context) -> Check:
     return Check("arriving", "ok", "Hooks arrive." if recent else "No session has run since the install.")
 
 
-def retention(at: Context) -> Check:
-    """Transcripts that the client will delete soon are held in full."""
-    if not at.settings.keep_conversation:
-        return Check("retention", "ok", "KEEP_CONVERSATION is off: what the client deletes is not kept here either.")
-    periods = [value.get("cleanupPeriodDays") for value in at.everywhere().values()]
-    days = next((days for days in reversed(periods) if type(days) is int), KEPT_DAYS)
-    old = time.time() - max(days - SOON, 0) * 86_400
-    going = [path for mtime, path in _transcripts(at) if mtime < old]
-    held = _known(at)
-    missing = [path for path in going if held.get(path.stem, -1) < _size(path)]
-    keeps = f"The client keeps transcripts {plural(days, 'day')}"
-    if not missing:
-        rest = f"of those about to go, {len(going)} are held in full" if going else "none is about to go"
-        return Check("retention", "ok", f"{keeps}; {rest}.")
-    return Check(
-        "retention",
-        "warn",
-        f"{keeps}; within {plural(SOON, 'day')} it deletes {plural(len(missing), 'transcript')} not held in full here.",
-        "Raise `cleanupPeriodDays` in the client's settings, or save what you need: `endless bottle FILE -o PLACE`."
-        f" The oldest: {missing[-1]}",
-    )
-
-
-def beside(at: Context) -> Check:
-    """Who else works on compactions here."""
-    lines = [line for value in at.everywhere().values() for line in _all_commands(value)]
-    plugins = [name for value in at.everywhere().values() for name, on in _dict(value, "enabledPlugins").items() if on]
-    present = any("claude-mem" in text for text in [*lines, *plugins]) or (at.home.data_dir / "claude-mem.db").exists()
-    if (at.home.data_dir / "bottles").is_dir():
-        return Check(
-            "beside", "warn", f"Another program keeps bottles in {at.home.data_dir / 'bottles'}: two handoffs.",
-            "Turn Endless Mode off in that program if it has such a switch.",
-        )  # fmt: skip
-    if present:
-        return Check("beside", "ok", "claude-mem is here too; its database is left alone.")
-    return Check("beside", "ok", "Nobody else works on compactions here.")
-
-
 def covers(rule: object, directory: str, base: Path) -> bool:
     """Whether a permission rule speaks of reading files in a directory. ``base`` is what a relative pattern is of."""
     if not isinstance(rule, str):
@@ -227,18 +187,6 @@ def _base(settings: str) -> Path:
 
 def _commands(value: dict[str, Any]) -> list[str]:
     return [str(hook.get("command")) for hooks in found(value).values() for hook in hooks]
-
-
-def _all_commands(value: dict[str, Any]) -> list[str]:
-    return [
-        str(hook.get("command", ""))
-        for groups in _dict(value, "hooks").values()
-        if isinstance(groups, list)
-        for entry in groups
-        if isinstance(entry, dict) and isinstance(entry.get("hooks"), list)
-        for hook in entry["hooks"]
-        if isinstance(hook, dict)
-    ]
 
 
 def _programs(line: str) -> tuple[str, str] | None:
@@ -293,13 +241,6 @@ def _known(at: Context) -> dict[str, int]:
             db.close()
     except sqlite3.Error:
         return {}
-
-
-def _size(path: Path) -> int:
-    try:
-        return path.stat().st_size
-    except OSError:
-        return 0
 
 
 def _list(value: dict[str, Any], kind: str) -> list[Any]:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from endless_mode.home import Home
 from endless_mode.install import look
@@ -17,13 +17,14 @@ Status = Literal["ok", "warn", "fail"]
 
 
 class Check(Struct):
-    """A finding. ``fixed`` says what ``--fix`` did about it."""
+    """A finding. ``fixed`` says what ``--fix`` did about it; ``details`` are lines to stand below."""
 
     name: str
     status: Status
     message: str
     hint: str = ""
     fixed: str = ""
+    details: list[str] = field(default_factory=list)
 
 
 class Context(Struct):

@@ -185,7 +185,7 @@ class LiveService:
     async def _started(self, _: HookInput, caller: Caller) -> str:
         """The handoff of the session this one goes on from; else what happened lately in the project."""
         taken = await self._taken_up(caller, "SessionStart:startup")
-        return taken or await self._use(lambda desk: desk.at_startup(caller.session_id, caller.cwd))
+        return taken or await self._use(lambda desk: desk.at_startup(caller))
 
     async def _compacting(self, payload: HookInput, caller: Caller) -> str:
         """Seal. What is printed goes into the summariser's prompt, so that is nothing, or one line if the user asks."""

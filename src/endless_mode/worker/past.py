@@ -23,20 +23,23 @@ from endless_mode.deliver.resume import Resumed
 from endless_mode.forgetting import Forgot, Selection, forget, plan, scrub
 from endless_mode.home import Home
 from endless_mode.importing import Imported, Moved, exclusion, import_all
-from endless_mode.search.index import missing, step
+from endless_mode.search.index import missing, purge, step
 from endless_mode.settings import Settings
 from endless_mode.worker.log import Log
 from endless_mode.worker.messages import ImportStatus
 
 T = TypeVar("T")
 
-#: Bytes of transcript to one step of the backfill (the second: somebody waits and no hook comes),
-#: and rows to one step of the index.
-STRETCH, ASKED_STRETCH, ROWS = 64 << 10, 1 << 20, 100
+#: Bytes of transcript to one step of the backfill (the second: nobody has been there for long; the third: somebody
+#: waits for the import and no hook comes), and rows to one step of the index.
+STRETCH, QUIET_STRETCH, ASKED_STRETCH, ROWS = 64 << 10, 256 << 10, 1 << 20, 100
 #: Seconds of peace before the backfill begins, before it goes on after a hook, and until the next round.
 BEGIN_AFTER, PEACE, AGAIN = 20.0, 1.0, 6 * 3600.0
-#: Pause after a step, in times of what the step took: in idle time, and when somebody waits for the import.
-IDLE_PAUSE, ASKED_PAUSE = 6.0, 0.2
+#: Seconds without a hook after which nobody is there.
+QUIET = 30.0
+#: Pause after a step, in times of what the step took: in idle time, with nobody there, and when somebody waits for
+#: the import.
+IDLE_PAUSE, QUIET_PAUSE, ASKED_PAUSE = 6.0, 2.0, 0.2
 
 
 class Keeps(Protocol):
@@ -174,7 +177,10 @@ class Past:
         self._keeper.use(lambda desk: retention.sweep(desk.store, self.home))
         if not self.settings.keep_conversation:
             dropped = self._keeper.use(lambda desk: retention.drop_conversations(desk.store, self.home))
-            self._shrink = self._shrink or bool(dropped)
+            if dropped:
+                self._give_way()
+                self._keeper.use(lambda desk: desk.store.write(purge))
+                self._shrink = True
         trimmed = self._keeper.use(lambda desk: retention.trim(desk.store, self.settings.max_db_bytes, self._give_way))
         if self._shrink or trimmed:
             self._give_way()
@@ -206,9 +212,10 @@ class Past:
             if self._is_live(session_id):
                 raise Moved
             try:
-                stretch = ASKED_STRETCH if self._asked and self._peace() <= 0 else STRETCH
                 return self._use_step(
-                    partial(Desk.read_in, session_id=session_id, path=path, progress=after_step, stretch=stretch)
+                    partial(
+                        Desk.read_in, session_id=session_id, path=path, progress=after_step, stretch=self._stretch()
+                    )
                 )
             except _Step:
                 continue
@@ -220,8 +227,19 @@ class Past:
         try:
             return self._keeper.use(work)
         finally:
-            rest = (time.monotonic() - began) * (ASKED_PAUSE if self._asked else IDLE_PAUSE)
+            pause = ASKED_PAUSE if self._asked else QUIET_PAUSE if self._is_quiet() else IDLE_PAUSE
+            rest = (time.monotonic() - began) * pause
             self._stopping.wait(min(rest, PEACE))
+
+    def _stretch(self) -> int:
+        """Bytes to read in the next step."""
+        if self._asked:
+            return ASKED_STRETCH if self._peace() <= 0 else STRETCH
+        return QUIET_STRETCH if self._is_quiet() else STRETCH
+
+    def _is_quiet(self) -> bool:
+        """Whether no hook has come for long."""
+        return time.monotonic() - self._hook_at > QUIET
 
     def _peace(self) -> float:
         """Seconds to wait until the last hook is long enough ago."""
