@@ -262,10 +262,10 @@ class _Clock:
 
 
 async def _abandon(service: LiveService) -> None:
-    tasks = [*service._tasks, *service._renders.values()]
-    for task in tasks:
+    for task in service._tasks:
         task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)
+    await asyncio.gather(*service._tasks, return_exceptions=True)
+    await service._renders.cancel()
 
 
 class Outside:

@@ -88,8 +88,8 @@ def best_document(
     if store is not None and known.row is not None and (known.holds or known.read):
         row = known.row
         if left.session is not None and known.holds and left.session.prompts:
-            mixed = woven(reconstructed(left.session, now), store.read(lambda db: kept_work(db, row)))
-            return Best(mixed, left.rung, f"what was said was given up when the transcript went; {left.why}", row)
+            whole = woven(reconstructed(left.session, now), store.read(lambda db: kept_work(db, row)))
+            return Best(whole, left.rung, f"what was said was given up when the transcript went; {left.why}", row)
         if left.session is None or known.holds:
             # A transcript in which nobody has said anything yet, or what was said is gone everywhere.
             return _own(store.read(lambda db: session_document(db, row, now)), row)

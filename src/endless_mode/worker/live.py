@@ -11,8 +11,6 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from msgspec import Struct
-
 from endless_mode.bottle.file import clean_leftovers
 from endless_mode.bottle.view import SessionRow
 from endless_mode.bottle.write import Bottle
@@ -28,6 +26,7 @@ from endless_mode.observe.slow import SlowObserver
 from endless_mode.paths import client_root
 from endless_mode.settings import Settings
 from endless_mode.worker.drain import Drains
+from endless_mode.worker.following import POLL, Following, Live
 from endless_mode.worker.log import Log
 from endless_mode.worker.messages import (
     DrainStatus,
@@ -41,33 +40,14 @@ from endless_mode.worker.messages import (
     SealRequest,
 )
 from endless_mode.worker.past import Past
+from endless_mode.worker.renders import Renders
 
 T = TypeVar("T")
 
-#: Seconds between two looks at the live transcripts, and for one that has not grown for a while.
-POLL, POLL_QUIET = 1.0, 10.0
-_QUIET_AFTER = 600.0
-#: Seconds after a Stop before its render, so that the last lines are there and a burst makes one bottle.
-_SETTLE = 0.3
 #: Seconds an answer may need from here to the hook.
 _ON_ITS_WAY = 0.05
 #: Seconds to wait for a command that holds the store for a moment.
 _OPEN_PATIENCE = 5.0
-#: Name of a render's task once it renders.
-_RUNNING = "rendering"
-
-
-class Live(Struct):
-    """A session whose transcript is being followed."""
-
-    path: Path
-    size: int = -1
-    grew: float = 0.0
-    looked: float = 0.0
-    #: The client said that a compaction is over, and no prompt has come since.
-    compacted: bool = False
-    #: The turn is over: what the transcript still gets belongs into the bottle without another hook.
-    resting: bool = False
 
 
 class LiveService:
@@ -87,9 +67,9 @@ class LiveService:
         self._log = Log(home.log, settings.log_level)
         self.keeper = Keeper(home, settings, self._complain, observer)
         self._pool = ThreadPoolExecutor(4, thread_name_prefix="desk")
-        self._live: dict[str, Live] = {}
-        self.past = Past(home, settings, self.keeper, self._log, self._live.__contains__)
-        self._renders: dict[str, asyncio.Task[None]] = {}
+        self._following = Following()
+        self.past = Past(home, settings, self.keeper, self._log, self._following.__contains__)
+        self._renders = Renders(self._render_quietly)
         self._tasks: set[asyncio.Task[None]] = set()
 
     # -- life ----------------------------------------------------------------------------------------------
@@ -110,21 +90,15 @@ class LiveService:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        waiting = [s for s, task in self._renders.items() if not task.done()]
-        for task in self._renders.values():
-            task.cancel()
-        await asyncio.gather(*self._renders.values(), return_exceptions=True)
-        for session_id in waiting:
-            live = self._live.get(session_id)
-            await self._run(partial(self._render_quietly, session_id, live.path if live else None))
+        for session_id in await self._renders.stop():
+            await self._render_quietly(session_id, self._following.path(session_id))
         await self._run(self.past.stop)
         await self._run(self.keeper.close)
         self._pool.shutdown(wait=False)
 
     def live_sessions(self) -> Collection[str]:
         """Sessions whose transcript grew within the idle time."""
-        horizon = time.monotonic() - self.settings.idle_seconds
-        return [s for s, live in self._live.items() if live.grew > horizon]
+        return self._following.since(time.monotonic() - self.settings.idle_seconds)
 
     # -- hooks ---------------------------------------------------------------------------------------------
 
@@ -138,7 +112,8 @@ class LiveService:
             return b""
         if payload.agent_id is not None and event in ("PreCompact", "SessionStart", "PostCompact"):
             return b""
-        self._follow(payload)
+        if payload.transcript_path:
+            self._following.follow(payload.session_id, Path(payload.transcript_path))
         home = env.user_home or os.environ.get("HOME", "")
         self.past.saw_hook(client_root(client, env.config_dir or os.environ.get("CLAUDE_CONFIG_DIR", ""), home))
         if env.spooled and event not in ("Stop", "SessionEnd"):
@@ -171,7 +146,7 @@ class LiveService:
         return await self._run(lambda: self.keeper.at_resume(caller))
 
     async def _prompted(self, _: HookInput, caller: Caller) -> str:
-        live = self._live.get(caller.session_id)
+        live = self._following.get(caller.session_id)
         if live is not None:
             over, live.compacted, live.resting = live.compacted, False, False
             if over:
@@ -197,7 +172,7 @@ class LiveService:
 
     async def _over(self, payload: HookInput, caller: Caller) -> str:
         """A compaction is over. When no SessionStart came, its handoff is due at the next prompt."""
-        if live := self._live.get(caller.session_id):
+        if live := self._following.get(caller.session_id):
             live.compacted = True
         return await self._seen(payload, caller)
 
@@ -207,18 +182,18 @@ class LiveService:
 
     async def _stopped(self, _: HookInput, caller: Caller) -> str:
         if caller.path is not None:
-            self._queue_render(caller.session_id, caller.path)
-        if live := self._live.get(caller.session_id):
+            self._renders.queue(caller.session_id, caller.path)
+        if live := self._following.get(caller.session_id):
             live.resting = True
         return ""
 
     async def _ended(self, payload: HookInput, caller: Caller) -> str:
         if payload.reason == "clear":
-            await self._stop_render(caller.session_id)
+            await self._renders.take_back(caller.session_id)
             await self._use(lambda desk: self._clear(desk, caller))
         elif caller.path is not None:
-            self._queue_render(caller.session_id, caller.path)
-        self._live.pop(caller.session_id, None)
+            self._renders.queue(caller.session_id, caller.path)
+        self._following.leave(caller.session_id)
         await self._use(lambda desk: desk.ended(caller.session_id, payload.reason or ""))
         return ""
 
@@ -243,10 +218,12 @@ class LiveService:
     async def render_bottle(self, request: RenderRequest) -> RenderAnswer:
         """Render now (``wait``) or soon."""
         path = (
-            Path(request.transcript_path) if request.transcript_path else self._known_path(request.content_session_id)
+            Path(request.transcript_path)
+            if request.transcript_path
+            else self._following.path(request.content_session_id)
         )
         if not request.wait:
-            self._queue_render(request.content_session_id, path)
+            self._renders.queue(request.content_session_id, path)
             return RenderAnswer(True)
         bottle = await self._use(lambda desk: self._render(desk, request.content_session_id, path))
         if bottle is None:
@@ -291,7 +268,7 @@ class LiveService:
         found = await self._run(lambda: self.past.forget(request.selection, dry_run=request.dry_run, now=request.now))
         for one in found.sessions:
             if one.whole and not request.dry_run:
-                self._live.pop(one.session, None)
+                self._following.leave(one.session)
         return found
 
     async def resume(self, session_id: str, root: Path | None) -> Resumed:
@@ -326,34 +303,9 @@ class LiveService:
 
         await self.drains.wait(session_id, waiting, lambda: observer.standing_still(session_id), timeout)
 
-    def _queue_render(self, session_id: str, path: Path | None) -> None:
-        """One render soon, however often it is asked for; asked for while one runs, one more after it."""
-        queued = self._renders.get(session_id)
-        if queued is None or queued.done() or queued.get_name() == _RUNNING:
-            task = asyncio.create_task(self._render_soon(session_id, path, queued))
-            self._renders[session_id] = task
-            task.add_done_callback(lambda done: self._renders.get(session_id) is done and self._renders.pop(session_id))
-
-    async def _render_soon(self, session_id: str, path: Path | None, before: asyncio.Task[None] | None) -> None:
-        await asyncio.sleep(_SETTLE)
-        if before is not None:
-            await asyncio.wait([before])
-        task = asyncio.current_task()
-        if task is not None:
-            task.set_name(_RUNNING)
-        await self._run(lambda: self._render_quietly(session_id, path))
-
-    async def _stop_render(self, session_id: str) -> None:
-        """Take back a render that is queued, wait for one that runs."""
-        queued = self._renders.get(session_id)
-        if queued is not None:
-            if queued.get_name() != _RUNNING:
-                queued.cancel()
-            await asyncio.wait([queued])
-
-    def _render_quietly(self, session_id: str, path: Path | None) -> None:
+    async def _render_quietly(self, session_id: str, path: Path | None) -> None:
         try:
-            self.keeper.use(lambda desk: self._render(desk, session_id, path))
+            await self._use(lambda desk: self._render(desk, session_id, path))
         except Exception as error:
             self._complain("render_failed", session_id, error)
 
@@ -363,12 +315,6 @@ class LiveService:
 
     # -- following -----------------------------------------------------------------------------------------
 
-    def _follow(self, payload: HookInput) -> None:
-        path = _path(payload)
-        if path is not None:
-            live = self._live.setdefault(payload.session_id, Live(path))
-            live.path, live.grew = path, time.monotonic()
-
     async def _poll(self) -> None:
         while True:
             await asyncio.sleep(POLL)
@@ -376,9 +322,8 @@ class LiveService:
                 await self._run(self.keeper.look_after)
             except Exception as error:
                 self._complain("store_not_looked_after", "", error)
-            now = time.monotonic()
-            for session_id in [s for s, live in self._live.items() if _has_grown(live, now)]:
-                live = self._live.get(session_id)
+            for session_id in self._following.grown():
+                live = self._following.get(session_id)
                 if live is not None:
                     await self._tail(session_id, live)
 
@@ -387,13 +332,9 @@ class LiveService:
             at = await self._use(lambda desk: desk.tail(session_id, live.path))
             self.drains.changed(session_id)
             if live.resting and not await self._use(lambda desk: desk.is_rendered(at)):
-                self._queue_render(session_id, live.path)
+                self._renders.queue(session_id, live.path)
         except Exception as error:
             self._complain("tail_failed", session_id, error)
-
-    def _known_path(self, session_id: str) -> Path | None:
-        live = self._live.get(session_id)
-        return live.path if live else None
 
     def _complain(self, name: str, session: str, error: BaseException) -> None:
         self._log.write(name, level="error", session=session, error=error)
@@ -415,20 +356,6 @@ def _look(desk: Desk, session_id: str, path: Path | None) -> tuple[SessionRow, i
     """A session at the beginning of its seal, and how many handoffs it has had by then."""
     before = desk.handed(desk.row(session_id))
     return desk.tail_to_the_end(session_id, path), before
-
-
-def _has_grown(live: Live, now: float) -> bool:
-    if now - live.grew > _QUIET_AFTER and now - live.looked < POLL_QUIET:
-        return False
-    live.looked = now
-    try:
-        size = live.path.stat().st_size
-    except OSError:
-        return False
-    if size == live.size:
-        return False
-    live.size, live.grew = size, now
-    return True
 
 
 def _path(payload: HookInput) -> Path | None:
