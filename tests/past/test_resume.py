@@ -157,7 +157,7 @@ def test_a_resumed_session_that_has_not_begun_is_shown_nowhere(served: Served) -
     assert "s-1" in listed and ready.session not in listed
     new = going_on(served, ready)
     new.t.prompt("now the storks")
-    new.prompt_hook()
+    assert is_handoff(new.prompt_hook()) and new.prompt_hook() == ""
     assert ready.session[:8] in startup(served.session("third", cwd=old.t.cwd))
 
 
