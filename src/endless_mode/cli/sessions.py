@@ -7,6 +7,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from endless_mode.bottle.predecessor import BEGUN
 from endless_mode.cli.output import emit, say, table, when
 from endless_mode.cli.target import config_dir
 from endless_mode.gone import gone
@@ -15,12 +16,12 @@ from endless_mode.importing import exclusion
 from endless_mode.settings import load
 from endless_mode.store import open_reader
 
-_QUERY = """
+_QUERY = f"""
 SELECT s.content_session_id AS session, s.cwd AS project, s.title, s.started_at, s.last_at, s.prompts,
   (SELECT count(*) FROM boundaries b WHERE b.session_id = s.id AND b.rewound = '') + 1 AS legs,
   (SELECT path FROM bottles b WHERE b.session_id = s.id) AS bottle,
   (SELECT path FROM transcripts t WHERE t.session_id = s.id AND t.agent = '') AS transcript, 'store' AS source
-FROM sessions s WHERE ?1 = '' OR s.cwd = ?1 OR s.cwd LIKE ?1 || '/%' ORDER BY s.last_at DESC LIMIT ?2
+FROM sessions s WHERE {BEGUN} AND (?1 = '' OR s.cwd = ?1 OR s.cwd LIKE ?1 || '/%') ORDER BY s.last_at DESC LIMIT ?2
 """
 
 
