@@ -1,20 +1,20 @@
 """The specific tokens of an output: paths, URLs, hashes, ids, ports, versions, identifiers.
 
-A text is cut into words once, and each different word is judged by its shape alone; no pattern runs over
-the text again, so the cost is linear and small.
+One pattern runs over a text and passes by the words that cannot be specific (most of them: plain lower case);
+each other word is judged by its shape alone, so the cost is linear and small.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import lru_cache
-from itertools import chain
 
 from endless_mode.clients.claude_code.digest.texts import wordset
 
 #: What separates words. ``:`` stays inside (``a.py:12``, ``host:80``), so do ``.``, ``-`` and ``/``.
-_WORD = re.compile(r"[^\s\"'`<>()\[\]{}|,;\\…│├└─━→*]{3,}")
+_APART = r"\s\"'`<>()\[\]{}|,;\\…│├└─━→*"
+_WORD = re.compile(rf"[^{_APART}]{{3,}}")
 _PATH = re.compile(r"(?:[A-Za-z]:)?[\w@.+~%$/-]*\w[\w@.+~%$/-]*(?::\d+(?:[:-]\d+)?)?")
 _LINE = re.compile(r":\d+(?:[:-]\d+)?$")
 _HASH = re.compile(r"[0-9a-f]{7,40}|[0-9a-f]{64}|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
@@ -23,7 +23,6 @@ _TICKET = re.compile(r"[A-Z][A-Z0-9]{1,9}-\d{1,6}")
 _HOST = re.compile(r"(?:[\w-]+(?:\.[\w-]+)*|\[::1?\]):\d{2,5}")
 _VERSION = re.compile(r"v?\d+\.\d+(?:\.\d+)+(?:[-+.][\w.]+)?|v\d+\.\d+")
 _IDENT = re.compile(r"[A-Za-z_$][\w$]*(?:(?:\.|::|#)[A-Za-z_$][\w$]*)*(?:\(\))?")
-_NAME = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
 _HUMP = re.compile(r"[a-z0-9][A-Z]")
 _ISSUE = re.compile(r"#\d{1,6}")
 _TEXT_EXTENSIONS = wordset(
@@ -33,6 +32,28 @@ _TEXT_EXTENSIONS = wordset(
     "svg png jpg pdf "
     "ipynb proto graphql prisma tf env log csv tsv gradle mod sum patch diff db sqlite pen zip gz tgz whl "
     "wasm map snap"
+)
+
+
+class _Sieve:
+    """A pattern that finds the words worth judging; ASCII text, which most is, is searched with ASCII's faster classes."""
+
+    __slots__ = ("_any", "_ascii")
+
+    def __init__(self, pattern: str) -> None:
+        self._ascii, self._any = re.compile(pattern, re.ASCII), re.compile(pattern)
+
+    def __call__(self, value: str) -> list[str]:
+        """The different words found, in order."""
+        pattern = self._ascii if value.isascii() else self._any
+        return list(dict.fromkeys(pattern.findall(value)))
+
+
+#: Words as :data:`_WORD` finds them, without those of lower case alone (capitalised or not).
+_telling_words = _Sieve(rf"(?<![^{_APART}])(?=[^{_APART}]{{3}})[A-Za-z]?+[a-z]*+[^{_APART}]++")
+#: Names, qualified ones whole (``a.b_c``), without those of one word in lower case. A name may begin behind digits.
+_telling_names = _Sieve(
+    r"\b[^\WA-Za-z_]*+((?:_\w*+|[A-Za-z][a-z]*+(?:[^\Wa-z]\w*+|(?=\.[A-Za-z_])))(?:\.[A-Za-z_]\w*+)*+)"
 )
 
 URL, PATH, HASH, ID, VERSION, IDENT = range(6)
@@ -89,32 +110,24 @@ def identifiers(value: str, known: list[str], limit: int) -> list[str]:
     """Identifiers of a source text in order of appearance, qualified ones whole."""
     found: list[str] = []
     seen = set(known)
-    for word in chain.from_iterable(map(_names_in, _pieces(value))):
-        if word not in seen:
-            seen.add(word)
-            found.append(word)
-            if len(found) == limit:
-                break
-    return found
-
-
-def _pieces(value: str) -> Iterator[str]:
-    """What stands between white space, cut no further than it is asked for."""
+    # Old clients number lines with an arrow; without it nearly every source is ASCII.
+    value = value.replace("→", " ")
     at = 0
     while at < len(value):
         end = value.find("\n", at + _CUT_AT_ONCE)
         end = len(value) if end < 0 else end
-        yield from dict.fromkeys(value[at:end].split())
+        for word in _telling_names(value[at:end]):
+            if word not in seen and _is_special(word):
+                seen.add(word)
+                found.append(word)
+                if len(found) == limit:
+                    return found
         at = end
+    return found
 
 
+#: How much is searched before it is asked whether that is enough (characters).
 _CUT_AT_ONCE = 1_500
-
-
-# Pieces between white space come again and again, in a file read twice as in another: what was found in one is kept.
-@lru_cache(maxsize=16_384)
-def _names_in(piece: str) -> tuple[str, ...]:
-    return tuple(filter(_is_special, _NAME.findall(piece)))
 
 
 def _is_special(word: str) -> bool:
@@ -151,7 +164,7 @@ def specific(value: str, known: str = "", limit: int = 12) -> tuple[list[str], l
     """
     paths: dict[str, None] = {}
     ranked: dict[str, int] = {}
-    for word, kind in chain.from_iterable(map(_judged_in, dict.fromkeys(value.split()))):
+    for word, kind in filter(None, map(_judged, _telling_words(value))):
         if word in ranked or word in known:
             continue
         if kind == PATH:
@@ -165,10 +178,6 @@ def specific(value: str, known: str = "", limit: int = 12) -> tuple[list[str], l
 
 
 @lru_cache(maxsize=16_384)
-def _judged_in(piece: str) -> tuple[tuple[str, int], ...]:
-    return tuple(filter(None, map(_judged, _WORD.findall(piece))))
-
-
 def _judged(raw: str) -> tuple[str, int] | None:
     """A word as it stands in a text: what of it is specific, and its kind."""
     if (raw.isalpha() and (raw.islower() or raw[1:].islower() or raw.isupper())) or len(raw) > 240:
