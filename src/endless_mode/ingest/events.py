@@ -1,17 +1,15 @@
-"""Tool events on their way into the store: described as they come, written in one go.
+"""Tool events on their way into the store: collected for a stretch, then digested, observed and written, step by step.
 
-An event is digested and observed as soon as it is complete, while its texts are at hand, and only what is stored of it
-waits for the end of the stretch. It keeps the place of its call. Observation ids follow the order in which results stand
+An event keeps the place of its call; its result completes it. Observation ids follow the order in which results stand
 in the file, so the cutting of a file into stretches does not show in them.
 """
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Set
+from collections.abc import Callable
 
 import msgspec
-from msgspec import Struct
 
 from endless_mode.ingest.rows import OBSERVATION, observation_row, observe_again
 from endless_mode.model import Digest, Observation, Status, TaskReport, ToolEvent
@@ -26,23 +24,6 @@ _digest = msgspec.json.Decoder(Digest)
 _BAD_ENDS = frozenset({"failed", "killed", "error", "stopped"})
 
 
-class Done(Struct, gc=False):
-    """What is stored of a completed tool use; ``prompts`` is the number of the turn it ended in."""
-
-    name: str
-    offset: int
-    index: int
-    at: int | None
-    status: Status
-    ended_at: int | None
-    result_offset: int
-    agent_id: str
-    task_id: str
-    digest: str
-    observation: Observation | None
-    prompts: int
-
-
 class Events:
     """The tool events of one stretch. ``flush`` must run inside the transaction that moves the cursor."""
 
@@ -54,46 +35,21 @@ class Events:
         self._gen = gen
         self._digester = digester
         self._observer = observer
-        self._open: dict[str, ToolEvent] = {}
-        #: By place of the call: what is stored, ``None`` while the use has no result.
-        self._events: dict[str, Done | None] = {}
-        self._completed: list[str] = []
+        self._events: dict[str, ToolEvent] = {}
+        #: The number of the turn in which each completed use ended, in that order.
+        self._turns: dict[str, int] = {}
 
-    def add(self, event: ToolEvent, prompts: int) -> None:
+    def add(self, event: ToolEvent, turn: int) -> None:
         """Take a call, or a use with its result; the first result wins."""
         key = event.tool_use_id
-        if self._events.get(key) is not None:
-            return
-        held = self._open.get(key)
+        held = self._events.get(key)
         if held is not None:
+            if held.status != "open":
+                return
             event.offset, event.index, event.at = held.offset, held.index, held.at
-        if event.status == "open":
-            self._open[key] = event
-            self._events[key] = None
-            return
-        self._open.pop(key, None)
-        self._events[key] = self._described(event, prompts)
-        self._completed.append(key)
-
-    def _described(self, event: ToolEvent, prompts: int) -> Done:
-        digest = self._digester(event)
-        seen = None
-        if self._observer is not None and event.status != "open":
-            seen = self._observer.observe(digest, event.cwd)
-        return Done(
-            event.name,
-            event.offset,
-            event.index,
-            event.at,
-            event.status,
-            event.ended_at,
-            event.result_offset,
-            event.agent_id,
-            digest.task_id,
-            self._kept(digest),
-            seen,
-            prompts,
-        )
+        self._events[key] = event
+        if event.status != "open":
+            self._turns[key] = turn
 
     def _kept(self, digest: Digest) -> str:
         """The digest as JSON; without its excerpt once an observation's narrative holds it."""
@@ -107,36 +63,44 @@ class Events:
         """Write what was collected."""
         if not self._events:
             return
-        done = {key: event or self._described(self._open[key], 0) for key, event in self._events.items()}
-        known = self._known(list(done))
+        events, observer = self._events, self._observer
+        # One step for all events, then the next, and like tools side by side: the processor keeps the code of a step.
+        digests = {key: self._digester(events[key]) for key in sorted(events, key=lambda key: events[key].name)}
+        seen = (
+            {key: observer.observe(digests[key], events[key].cwd) for key in self._turns}
+            if observer is not None
+            else {}
+        )
+        known = self._known(list(events))
+        ids = self._write(digests, known)
+        fresh: list[tuple[object, ...]] = []
+        for key, observation in seen.items():
+            if key not in ids:
+                continue
+            event = events[key]
+            made = self._observation(ids[key], observation, self._turns[key], event.at, event.ended_at)
+            if key not in known or not observe_again(self._db, made):
+                fresh.append(made)
+        self._db.executemany(OBSERVATION, fresh)
+        self._events.clear()
+        self._turns.clear()
+
+    def _write(self, digests: dict[str, Digest], known: dict[str, tuple[int, int, str]]) -> dict[str, int]:
+        """Write the events that are new or say more than their rows; their row ids."""
         ids: dict[str, int] = {}
         fresh: list[tuple[object, ...]] = []
         (newest,) = self._db.execute("SELECT coalesce(max(id), 0) FROM tool_events").fetchone()
-        for key, event in done.items():
+        for key, event in self._events.items():
             row = known.get(key)
             if row is None:
                 newest += 1
                 ids[key] = newest
-                fresh.append(self._row(newest, key, event))
+                fresh.append(self._row(newest, event, digests[key]))
             elif row[1] < self._gen or (row[2] == "open" and event.status != "open"):
-                self._update(row[0], event, anew=row[1] < self._gen)
+                self._update(row[0], event, digests[key], anew=row[1] < self._gen)
                 ids[key] = row[0]
         self._db.executemany(_EVENT, fresh)
-        self._observe(done, ids, known.keys())
-        self._events.clear()
-        self._open.clear()
-        self._completed.clear()
-
-    def _observe(self, done: dict[str, Done], ids: dict[str, int], known: Set[str]) -> None:
-        fresh: list[tuple[object, ...]] = []
-        for key in self._completed:
-            event = done[key]
-            if event.observation is None or key not in ids:
-                continue
-            made = self._observation(ids[key], event.observation, event.prompts, event.at, event.ended_at)
-            if key not in known or not observe_again(self._db, made):
-                fresh.append(made)
-        self._db.executemany(OBSERVATION, fresh)
+        return ids
 
     def _known(self, keys: list[str]) -> dict[str, tuple[int, int, str]]:
         known: dict[str, tuple[int, int, str]] = {}
@@ -150,35 +114,35 @@ class Events:
                 known[key] = (row, gen, status)
         return known
 
-    def _row(self, row: int, key: str, event: Done) -> tuple[object, ...]:
+    def _row(self, row: int, event: ToolEvent, digest: Digest) -> tuple[object, ...]:
         return (
             row,
             self._session,
-            key,
+            event.tool_use_id,
             self._gen,
             event.offset,
             event.index,
             event.name,
             event.status,
             self._state_of(event.status),
-            event.digest,
+            self._kept(digest),
             event.at,
             event.ended_at,
             event.result_offset,
             event.agent_id,
-            event.task_id,
+            digest.task_id,
         )
 
-    def _update(self, row: int, event: Done, anew: bool) -> None:
+    def _update(self, row: int, event: ToolEvent, digest: Digest, anew: bool) -> None:
         self._db.execute(
             _EVENT_DONE,
             (
                 event.status,
                 self._state_of(event.status),
-                event.digest,
+                self._kept(digest),
                 event.ended_at,
                 event.result_offset,
-                event.task_id,
+                digest.task_id,
                 self._gen,
                 row,
             ),
@@ -195,14 +159,14 @@ class Events:
         return "observed" if self._observer is not None else "pending"
 
     def _observation(
-        self, row: int, observation: Observation, prompts: int, first: int | None, last: int | None
+        self, row: int, observation: Observation, turn: int, first: int | None, last: int | None
     ) -> tuple[object, ...]:
         assert self._observer is not None
-        return observation_row(self._session, self._observer.name, row, observation, prompts, first, last)
+        return observation_row(self._session, self._observer.name, row, observation, turn, first, last)
 
     # -- late news -----------------------------------------------------------------------------------------
 
-    def report(self, report: TaskReport, cwd: str, prompts: int) -> None:
+    def report(self, report: TaskReport, cwd: str, turn: int) -> None:
         """A background use has ended: its digest says so, and its observation is made anew under the same id."""
         row = self._db.execute(_REPORTED, (self._session, report.task_id, report.tool_use_id, self._gen)).fetchone()
         if row is None or row[3] not in ("background", "ok", "failed"):
@@ -215,7 +179,7 @@ class Events:
         digest.excerpt = (report.summary + "\n" + report.result).strip()[:4000]
         if self._observer is not None:
             observation = self._observer.observe(digest, cwd)
-            made = self._observation(row[0], observation, prompts, row[2], report.at)
+            made = self._observation(row[0], observation, turn, row[2], report.at)
             if not observe_again(self._db, made):
                 self._db.execute(OBSERVATION, made)
         self._db.execute(
