@@ -9,7 +9,7 @@ import re
 from typing import NamedTuple
 
 from endless_mode.privacy.lookalikes import junk, spell, spell_bytes
-from endless_mode.privacy.probing import hits
+from endless_mode.privacy.probing import Search, hits, searching
 
 NAMES = (
     "private",
@@ -62,22 +62,23 @@ def _scanner(wide: bool) -> _Scanner:
     )
 
 
-def _raw_probes() -> tuple[tuple[bytes, re.Pattern[bytes]], ...]:
+def _raw_searches() -> tuple[Search, ...]:
     """For UTF-8, by their first byte: where a head begins, or anything beyond ASCII within what could be one."""
     space = junk(wide=False, space=True)
     names = "|".join(map(spell_bytes, NAMES))
     rest = rf"(?=[\x00-\x20/\\pscPSC\x7f-\xff]){space}(?:\\{{0,3}}/{space})?+(?:{names})"
     probes = {sign[0]: sign + rest for sign in ("<", _ENTITY, _ESCAPE)}
     probes["\xef"] = "(?:" + "|".join(sign.encode().decode("latin-1") for sign in _WIDE_SIGNS) + ")"
-    return tuple((sign.encode("latin-1"), re.compile(form.encode("latin-1"))) for sign, form in probes.items())
+    return tuple(searching(re.compile(form.encode("latin-1")), sign.encode("latin-1")) for sign, form in probes.items())
 
 
-_RAW_PROBES = _raw_probes()
+#: Where in UTF-8 a private tag may stand.
+TAG_SEARCHES = _raw_searches()
 
 
 def may_hold_tag(data: bytes) -> bool:
     """Tell whether a private tag stands in the text with this UTF-8; True where only a closer look can tell."""
-    return any(sign in data and probe.search(data) for sign, probe in _RAW_PROBES)
+    return any(search(data, 0) >= 0 for search in TAG_SEARCHES)
 
 
 def has_tag(text: str) -> bool:
