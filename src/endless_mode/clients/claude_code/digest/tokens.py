@@ -13,8 +13,7 @@ from functools import lru_cache
 from endless_mode.clients.claude_code.digest.texts import wordset
 
 #: What separates words. ``:`` stays inside (``a.py:12``, ``host:80``), so do ``.``, ``-`` and ``/``.
-_APART = r"\s\"'`<>()\[\]{}|,;\\…│├└─━→*"
-_WORD = re.compile(rf"[^{_APART}]{{3,}}")
+_APART = r"\s\x1c-\x1f\"'`<>()\[\]{}|,;\\…│├└─━→*"
 _PATH = re.compile(r"(?:[A-Za-z]:)?[\w@.+~%$/-]*\w[\w@.+~%$/-]*(?::\d+(?:[:-]\d+)?)?")
 _LINE = re.compile(r":\d+(?:[:-]\d+)?$")
 _HASH = re.compile(r"[0-9a-f]{7,40}|[0-9a-f]{64}|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
@@ -35,33 +34,35 @@ _TEXT_EXTENSIONS = wordset(
 )
 
 
-class _Sieve:
-    """A pattern that finds the words worth judging; ASCII text, which most is, is searched with ASCII's faster classes."""
+class Sieve:
+    """Finds the words worth judging in one pass over a text.
+
+    Args:
+        dull: what is passed by, in runs; together with ``telling`` it must fit everywhere, so that a search never begins
+            again further on.
+        telling: a word worth judging.
+
+    ASCII text, which most is, is searched with ASCII's faster classes.
+    """
 
     __slots__ = ("_any", "_ascii")
 
-    def __init__(self, pattern: str) -> None:
+    def __init__(self, dull: str, telling: str) -> None:
+        pattern = rf"(?:{dull})*+(?:({telling})|\Z)"
         self._ascii, self._any = re.compile(pattern, re.ASCII), re.compile(pattern)
 
-    def __call__(self, value: str) -> list[str]:
-        """The different words found, in order."""
+    def __call__(self, value: str) -> dict[str, None]:
+        """The different words found, in order; the empty one may be among them."""
         pattern = self._ascii if value.isascii() else self._any
-        return list(dict.fromkeys(pattern.findall(value)))
+        return dict.fromkeys(pattern.findall(value))
 
 
-#: Words as :data:`_WORD` finds them, without those of lower case alone (capitalised or not).
-_telling_words = _Sieve(rf"(?<![^{_APART}])(?=[^{_APART}]{{3}})[A-Za-z]?+[a-z]*+[^{_APART}]++")
-#: Names, qualified ones whole (``a.b_c``), without those of one word in lower case. A name may begin behind digits.
-_telling_names = _Sieve(
-    r"\b[^\WA-Za-z_]*+((?:_\w*+|[A-Za-z][a-z]*+(?:[^\Wa-z]\w*+|(?=\.[A-Za-z_])))(?:\.[A-Za-z_]\w*+)*+)"
-)
+#: Words between separators, without those of lower case alone (capitalised or not).
+telling_words = Sieve(rf"[A-Za-z]?+[a-z]*+[{_APART}]++", rf"[^{_APART}]++")
+#: Names, qualified ones whole (``a.b_c``), without those of one word in lower case (capitalised or not).
+_telling_names = Sieve(r"[^A-Za-z_]++|[A-Za-z][a-z]*+(?!\w|\.[A-Za-z_])", r"[A-Za-z_]\w*+(?:\.[A-Za-z_]\w*+)*+")
 
 URL, PATH, HASH, ID, VERSION, IDENT = range(6)
-
-
-def words(value: str) -> list[str]:
-    """The different words of a text in order."""
-    return list(dict.fromkeys(_WORD.findall(value)))
 
 
 @lru_cache(maxsize=16_384)
@@ -164,7 +165,7 @@ def specific(value: str, known: str = "", limit: int = 12) -> tuple[list[str], l
     """
     paths: dict[str, None] = {}
     ranked: dict[str, int] = {}
-    for word, kind in filter(None, map(_judged, _telling_words(value))):
+    for word, kind in filter(None, map(_judged, telling_words(value))):
         if word in ranked or word in known:
             continue
         if kind == PATH:
@@ -180,7 +181,7 @@ def specific(value: str, known: str = "", limit: int = 12) -> tuple[list[str], l
 @lru_cache(maxsize=16_384)
 def _judged(raw: str) -> tuple[str, int] | None:
     """A word as it stands in a text: what of it is specific, and its kind."""
-    if (raw.isalpha() and (raw.islower() or raw[1:].islower() or raw.isupper())) or len(raw) > 240:
+    if len(raw) < 3 or (raw.isalpha() and (raw.islower() or raw[1:].islower() or raw.isupper())) or len(raw) > 240:
         return None
     if "=" in raw and "://" not in raw:
         raw = raw.rpartition("=")[2]
