@@ -80,17 +80,20 @@ _TIMED = re.compile(
     r"\s*[(\[](?:took |in )?[\d.]+ ?m?s(?:ec\w*)?[)\]]|\s+in [\d.]+ ?[mµ]?s(?:econds?)?\b|;? finished in .*$"
     r"|[,;] 0 (?:ignored|measured|filtered out)"
 )
+#: Every line that :class:`Tally` counts has one of these.
+_COUNTED = ("\t", "--- ", "error TS")
 _GO_PACKAGE = re.compile(r"(ok|FAIL)\s*\t(\S+)\t")
 _GO_TEST = re.compile(r"--- (FAIL|PASS): ")
 
 
-def summaries(lines: list[str]) -> list[str]:
-    """Summary lines of runners, linters and builds, at most five, in order."""
+def summaries(printed: str, lines: list[str]) -> list[str]:
+    """Summary lines of runners, linters and builds, at most five, in order; of an output and its lines."""
     found: list[str] = []
     tally = Tally()
+    counting = any(sign in printed for sign in _COUNTED)
     for line in lines if len(lines) <= _FIRST + _LAST else lines[:_FIRST] + lines[-_LAST:]:
         line = line.strip()[:300]
-        if not line or tally.counts(line):
+        if not line or (counting and tally.counts(line)):
             continue
         for pattern in _BY_FIRST.get(line[0], ()):
             if match := pattern.match(line):

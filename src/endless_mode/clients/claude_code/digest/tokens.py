@@ -23,6 +23,7 @@ _HOST = re.compile(r"(?:[\w-]+(?:\.[\w-]+)*|\[::1?\]):\d{2,5}")
 _VERSION = re.compile(r"v?\d+\.\d+(?:\.\d+)+(?:[-+.][\w.]+)?|v\d+\.\d+")
 _IDENT = re.compile(r"[A-Za-z_$][\w$]*(?:(?:\.|::|#)[A-Za-z_$][\w$]*)*(?:\(\))?")
 _HUMP = re.compile(r"[a-z0-9][A-Z]")
+_SIGN = re.compile(r"[._0-9-]")
 _ISSUE = re.compile(r"#\d{1,6}")
 _TEXT_EXTENSIONS = wordset(
     "py pyi js jsx mjs cjs ts tsx mts vue svelte astro go rs rb ex exs heex java kt kts scala swift cs "
@@ -65,30 +66,22 @@ _telling_names = Sieve(r"[^A-Za-z_]++|[A-Za-z][a-z]*+(?!\w|\.[A-Za-z_])", r"[A-Z
 URL, PATH, HASH, ID, VERSION, IDENT = range(6)
 
 
-@lru_cache(maxsize=16_384)
 def kind_of(word: str) -> int | None:
     """What a word is, or nothing when it is not specific."""
     if word.isalpha():
         return IDENT if len(word) <= 80 and _HUMP.search(word) else None
-    if "://api." in word or ("//github.com/" in word and word.count("/") < 4):
-        return IDENT
-    if "://" in word:
-        return (
-            URL
-            if "//avatars." not in word and word.startswith(("http", "ws", "file:", "git", "ssh", "postgres", "redis"))
-            else None
-        )
     if "/" in word:
-        return PATH if _is_path(word) else None
-    if "." in word and _LINE.sub("", word).rpartition(".")[2].lower() in _TEXT_EXTENSIONS and _PATH.fullmatch(word):
+        return _kind_of_place(word)
+    if "." in word and _unplaced(word).rpartition(".")[2].lower() in _TEXT_EXTENSIONS and _PATH.fullmatch(word):
         return PATH
     first = word[0]
     if first.isdigit() or first in "abcdefv":
-        if _VERSION.fullmatch(word):
-            return VERSION
-        if _HASH.fullmatch(word) and not word.isalpha() and not word.isdigit():
-            return HASH
-        if _RANGE.fullmatch(word):
+        if "." in word:
+            if _VERSION.fullmatch(word):
+                return VERSION
+            if _RANGE.fullmatch(word):
+                return HASH
+        elif not word.isdigit() and _HASH.fullmatch(word):
             return HASH
     if first == "#":
         return ID if _ISSUE.fullmatch(word) else None
@@ -99,12 +92,28 @@ def kind_of(word: str) -> int | None:
     return IDENT if is_identifier(word) else None
 
 
-@lru_cache(maxsize=16_384)
+def _kind_of_place(word: str) -> int | None:
+    """A word with a slash: a URL, a path, or one of those names that look like either."""
+    if "//" in word:
+        if "://api." in word or ("//github.com/" in word and word.count("/") < 4):
+            return IDENT
+        if "://" in word:
+            known = word.startswith(("http", "ws", "file:", "git", "ssh", "postgres", "redis"))
+            return URL if known and "//avatars." not in word else None
+    return PATH if _is_path(word) else None
+
+
+def _unplaced(word: str) -> str:
+    """A path without the line it may end in."""
+    return _LINE.sub("", word) if ":" in word else word
+
+
 def is_identifier(word: str) -> bool:
     """True for names that a program would give: inner underscores, humps, dots or colons."""
-    if len(word) < 4 or len(word) > 80 or not _IDENT.fullmatch(word):
+    if not 4 <= len(word) <= 80:
         return False
-    return "_" in word.strip("_") or word.endswith("()") or "::" in word or bool(_HUMP.search(word))
+    telling = "_" in word.strip("_") or word.endswith("()") or "::" in word or _HUMP.search(word)
+    return bool(telling) and _IDENT.fullmatch(word) is not None
 
 
 def identifiers(value: str, known: list[str], limit: int) -> list[str]:
@@ -143,14 +152,14 @@ def _clock(word: str) -> bool:
 
 def _is_path(word: str) -> bool:
     """``and/or`` and ``3/4`` are none; ``src/a.py``, ``/etc/x``, ``./run``, ``feature/x-1`` are."""
-    if not _PATH.fullmatch(word) or not any(map(str.isalpha, word)):
+    if not _PATH.fullmatch(word) or not (word.islower() or any(map(str.isalpha, word))):
         return False
-    body = _LINE.sub("", word)
+    body = _unplaced(word)
     if "//" in body:
         return False
     if body.startswith(("/", "~/", "./", "../")):
         return len(body) > 3 and (body.count("/") > 1 or "." in body[2:])
-    return body.count("/") >= 2 or any(c in body for c in "._-0123456789")
+    return body.count("/") >= 2 or _SIGN.search(body) is not None
 
 
 def trimmed(word: str) -> str:
@@ -196,7 +205,7 @@ def shortened(paths: Iterable[str], limit: int) -> list[str]:
     """Paths with their line numbers gathered: ``a.py:3``, ``a.py:9`` become ``a.py:3,9``."""
     lines: dict[str, list[str]] = {}
     for path in paths:
-        found = _LINE.search(path)
+        found = _LINE.search(path) if ":" in path else None
         body = path[: found.start()] if found else path
         numbers = lines.setdefault(body, [])
         if found and len(numbers) < 10:
