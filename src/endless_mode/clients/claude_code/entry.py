@@ -8,7 +8,6 @@ a byte order mark and several objects on one line; then the line is counted and 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -302,14 +301,13 @@ def ms_of(timestamp: Any) -> int | None:
     """An ISO timestamp as milliseconds since the epoch; one without a zone is UTC, as the client writes them."""
     if not isinstance(timestamp, str) or len(timestamp) < 10:
         return None
-    if len(timestamp) == 24 and _AS_WRITTEN.fullmatch(timestamp):
-        minute = _ms(timestamp[:17] + "00+00:00")
-        return None if minute is None else minute + int(timestamp[17:19]) * 1000 + int(timestamp[20:23])
+    # The client's own form, 2026-02-03T04:05:06.789Z. Neighbours share their minute, so that is worked out once.
+    if len(timestamp) == 24 and timestamp[19] == "." and timestamp[23] == "Z":
+        second, rest = timestamp[17:19], timestamp[20:23]
+        if second.isdecimal() and rest.isdecimal() and second < "60":
+            minute = _ms(timestamp[:17] + "00+00:00")
+            return None if minute is None else minute + int(second) * 1000 + int(rest)
     return _ms(timestamp)
-
-
-#: The client's own form, ``2026-02-03T04:05:06.789Z``. Neighbours share their minute, so that is worked out once.
-_AS_WRITTEN = re.compile(r"[\dT:-]{17}[0-5]\d\.\d{3}Z", re.ASCII)
 
 
 @lru_cache(maxsize=256)
