@@ -61,7 +61,10 @@ class Sieve:
 #: Words between separators, without those of lower case alone (capitalised or not).
 telling_words = Sieve(rf"[A-Za-z]?+[a-z]*+[{_APART}]++", rf"[^{_APART}]++")
 #: Names, qualified ones whole (``a.b_c``), without those of one word in lower case (capitalised or not).
-_telling_names = Sieve(r"[^A-Za-z_]++|[A-Za-z][a-z]*+(?!\w|\.[A-Za-z_])", r"[A-Za-z_]\w*+(?:\.[A-Za-z_]\w*+)*+")
+_telling_names = Sieve(
+    r"[A-Za-z]?+[a-z]*+[^\w.]++[^A-Za-z_]*+|[A-Za-z][a-z]*+(?!\w|\.[A-Za-z_])|[^A-Za-z_]++",
+    r"[A-Za-z_]\w*+(?:\.[A-Za-z_]\w*+)*+",
+)
 
 URL, PATH, HASH, ID, VERSION, IDENT = range(6)
 
