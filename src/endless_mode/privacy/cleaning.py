@@ -106,10 +106,13 @@ def gather(values: Iterable[Any], strings: list[str]) -> bool:
         elif kind is dict:
             for key, value in item.items():
                 if isinstance(key, str):
-                    if type(value) is str and _telling(key):
-                        return False
                     strings.append(key)
-            todo += item.values()
+                if type(value) is not str:
+                    todo.append(value)
+                elif isinstance(key, str) and _telling(key):
+                    return False
+                else:
+                    strings.append(value)
         elif kind is list:
             if set(map(type, item)) <= _STRINGS:
                 strings += item

@@ -222,9 +222,8 @@ class ClaudeCodeReader:
             text = clean("\n".join(wording.texts(content)))
             yield Summary(key_of(entry, offset, 0), offset, 0, text, ms_of(entry.timestamp))
             return
-        results = list(iter_blocks(entry.message, "tool_result"))
-        if results:
-            for index, block in results:
+        if isinstance(content, list) and any(block.type == "tool_result" for block in content):
+            for index, block in iter_blocks(entry.message, "tool_result"):
                 yield from self._tools.result(entry, block, offset, index)
             return
         if entry.isMeta:

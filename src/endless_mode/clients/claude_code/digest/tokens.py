@@ -14,17 +14,19 @@ from endless_mode.clients.claude_code.digest.texts import wordset
 
 #: What separates words. ``:`` stays inside (``a.py:12``, ``host:80``), so do ``.``, ``-`` and ``/``.
 _APART = r"\s\x1c-\x1f\"'`<>()\[\]{}|,;\\…│├└─━→*"
-_PATH = re.compile(r"(?:[A-Za-z]:)?[\w@.+~%$/-]*\w[\w@.+~%$/-]*(?::\d+(?:[:-]\d+)?)?")
+_PATH = re.compile(r"(?:[A-Za-z]:)?[\w@.+~%$/-]*\w[\w@.+~%$/-]*(?::\d+(?:[:-]\d+)?)?").fullmatch
 _LINE = re.compile(r":\d+(?:[:-]\d+)?$")
-_HASH = re.compile(r"[0-9a-f]{7,40}|[0-9a-f]{64}|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
-_RANGE = re.compile(r"[0-9a-f]{7,40}\.{2,3}[0-9a-f]{7,40}")
-_TICKET = re.compile(r"[A-Z][A-Z0-9]{1,9}-\d{1,6}")
-_HOST = re.compile(r"(?:[\w-]+(?:\.[\w-]+)*|\[::1?\]):\d{2,5}")
-_VERSION = re.compile(r"v?\d+\.\d+(?:\.\d+)+(?:[-+.][\w.]+)?|v\d+\.\d+")
-_IDENT = re.compile(r"[A-Za-z_$][\w$]*(?:(?:\.|::|#)[A-Za-z_$][\w$]*)*(?:\(\))?")
-_HUMP = re.compile(r"[a-z0-9][A-Z]")
-_SIGN = re.compile(r"[._0-9-]")
-_ISSUE = re.compile(r"#\d{1,6}")
+_HASH = re.compile(
+    r"[0-9a-f]{7,40}|[0-9a-f]{64}|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
+).fullmatch
+_RANGE = re.compile(r"[0-9a-f]{7,40}\.{2,3}[0-9a-f]{7,40}").fullmatch
+_TICKET = re.compile(r"[A-Z][A-Z0-9]{1,9}-\d{1,6}").fullmatch
+_HOST = re.compile(r"(?:[\w-]+(?:\.[\w-]+)*|\[::1?\]):\d{2,5}").fullmatch
+_VERSION = re.compile(r"v?\d+\.\d+(?:\.\d+)+(?:[-+.][\w.]+)?|v\d+\.\d+").fullmatch
+_IDENT = re.compile(r"[A-Za-z_$][\w$]*(?:(?:\.|::|#)[A-Za-z_$][\w$]*)*(?:\(\))?").fullmatch
+_HUMP = re.compile(r"[a-z0-9][A-Z]").search
+_SIGN = re.compile(r"[._0-9-]").search
+_ISSUE = re.compile(r"#\d{1,6}").fullmatch
 _TEXT_EXTENSIONS = wordset(
     "py pyi js jsx mjs cjs ts tsx mts vue svelte astro go rs rb ex exs heex java kt kts scala swift cs "
     "php dart c h cc cpp hpp "
@@ -72,25 +74,25 @@ URL, PATH, HASH, ID, VERSION, IDENT = range(6)
 def kind_of(word: str) -> int | None:
     """What a word is, or nothing when it is not specific."""
     if word.isalpha():
-        return IDENT if len(word) <= 80 and _HUMP.search(word) else None
+        return IDENT if len(word) <= 80 and _HUMP(word) else None
     if "/" in word:
         return _kind_of_place(word)
-    if "." in word and _unplaced(word).rpartition(".")[2].lower() in _TEXT_EXTENSIONS and _PATH.fullmatch(word):
+    if "." in word and _unplaced(word).rpartition(".")[2].lower() in _TEXT_EXTENSIONS and _PATH(word):
         return PATH
     first = word[0]
     if first.isdigit() or first in "abcdefv":
         if "." in word:
-            if _VERSION.fullmatch(word):
+            if _VERSION(word):
                 return VERSION
-            if _RANGE.fullmatch(word):
+            if _RANGE(word):
                 return HASH
-        elif not word.isdigit() and _HASH.fullmatch(word):
+        elif not word.isdigit() and _HASH(word):
             return HASH
     if first == "#":
-        return ID if _ISSUE.fullmatch(word) else None
-    if ":" in word and _HOST.fullmatch(word) and not _clock(word):
+        return ID if _ISSUE(word) else None
+    if ":" in word and _HOST(word) and not _clock(word):
         return ID
-    if first.isupper() and "-" in word and _TICKET.fullmatch(word):
+    if first.isupper() and "-" in word and _TICKET(word):
         return ID
     return IDENT if is_identifier(word) else None
 
@@ -115,8 +117,8 @@ def is_identifier(word: str) -> bool:
     """True for names that a program would give: inner underscores, humps, dots or colons."""
     if not 4 <= len(word) <= 80:
         return False
-    telling = "_" in word.strip("_") or word.endswith("()") or "::" in word or _HUMP.search(word)
-    return bool(telling) and _IDENT.fullmatch(word) is not None
+    telling = "_" in word.strip("_") or word.endswith("()") or "::" in word or _HUMP(word)
+    return bool(telling) and _IDENT(word) is not None
 
 
 def identifiers(value: str, known: list[str], limit: int) -> list[str]:
@@ -143,10 +145,11 @@ def identifiers(value: str, known: list[str], limit: int) -> list[str]:
 _CUT_AT_ONCE = 1_500
 
 
+@lru_cache(maxsize=16_384)
 def _is_special(word: str) -> bool:
     if not 6 <= len(word) <= 80:
         return False
-    return "." in word or "_" in word or (not word[1:].islower() and bool(_HUMP.search(word)))
+    return "." in word or "_" in word or (not word[1:].islower() and bool(_HUMP(word)))
 
 
 def _clock(word: str) -> bool:
@@ -155,14 +158,14 @@ def _clock(word: str) -> bool:
 
 def _is_path(word: str) -> bool:
     """``and/or`` and ``3/4`` are none; ``src/a.py``, ``/etc/x``, ``./run``, ``feature/x-1`` are."""
-    if not _PATH.fullmatch(word) or not (word.islower() or any(map(str.isalpha, word))):
+    if not _PATH(word) or not (word.islower() or any(map(str.isalpha, word))):
         return False
     body = _unplaced(word)
     if "//" in body:
         return False
     if body.startswith(("/", "~/", "./", "../")):
         return len(body) > 3 and (body.count("/") > 1 or "." in body[2:])
-    return body.count("/") >= 2 or _SIGN.search(body) is not None
+    return body.count("/") >= 2 or _SIGN(body) is not None
 
 
 def trimmed(word: str) -> str:
@@ -198,7 +201,8 @@ def _judged(raw: str) -> tuple[str, int] | None:
     if "=" in raw and "://" not in raw:
         raw = raw.rpartition("=")[2]
     word = trimmed(raw)
-    if len(word) < 4 and not word.startswith("#"):
+    # Numbers alone and what is too short are the most of what is left.
+    if word.isdecimal() or (len(word) < 4 and not word.startswith("#")):
         return None
     kind = kind_of(word)
     return None if kind is None else (word, kind)
