@@ -3,7 +3,8 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from endless_mode.privacy import clean
+from endless_mode.privacy import clean, tags
+from endless_mode.privacy.lookalikes import is_disguised
 from endless_mode.privacy.screening import suspects
 from endless_mode.privacy.secrets import may_hold_secret, redact_thoroughly
 from endless_mode.privacy.tags import NAMES, has_tag_indeed, may_hold_tag
@@ -97,6 +98,17 @@ AROUND = st.text(st.sampled_from("abc \n\"'=:-_/\\\u2192\u00e9\U0001f600@"), max
 def test_no_disguise_of_a_tag_is_missed_in_bytes(before: str, head: str, after: str) -> None:
     text = before + head + after
     assert may_hold_tag(text.encode()) or not has_tag_indeed(text)
+
+
+@settings(max_examples=400)
+@given(AROUND, heads(), AROUND, st.sampled_from(["", "\u2192", "\u00e9\u2014", "\u65e5\u672c"]))
+def test_a_text_without_disguises_reads_the_same_by_the_pattern_that_knows_none(
+    before: str, head: str, after: str, beyond: str
+) -> None:
+    text = before + head + beyond + after
+    if not is_disguised(text) and "\ufe64" not in text:
+        plain, wide = ([m.span() for m in tags._scanner(w).head.finditer(text)] for w in (False, True))
+        assert plain == wide
 
 
 @settings(max_examples=400)

@@ -8,7 +8,7 @@ import functools
 import re
 from typing import NamedTuple
 
-from endless_mode.privacy.lookalikes import junk, spell, spell_bytes
+from endless_mode.privacy.lookalikes import is_disguised, junk, spell, spell_bytes
 from endless_mode.privacy.probing import Search, hits, searching
 
 NAMES = (
@@ -42,6 +42,10 @@ class _Scanner(NamedTuple):
     closing: re.Pattern[str]
     self_closing: re.Pattern[str]
     probes: tuple[tuple[str, re.Pattern[str]], ...]
+
+
+def _is_wide(text: str) -> bool:
+    return is_disguised(text) or any(sign in text for sign in _WIDE_SIGNS)
 
 
 @functools.cache
@@ -88,7 +92,7 @@ def has_tag(text: str) -> bool:
 
 def has_tag_indeed(text: str) -> bool:
     """:func:`has_tag` without the look at the bytes first."""
-    scanner = _scanner(not text.isascii())
+    scanner = _scanner(_is_wide(text))
     return any(hits(text, sign, probe, scanner.head) for sign, probe in scanner.probes)
 
 
@@ -98,13 +102,13 @@ def strip_tags(text: str) -> str:
         if not has_tag(text):
             return text
         text = _strip_once(text)
-    while first := _scanner(not text.isascii()).head.search(text):
+    while first := _scanner(_is_wide(text)).head.search(text):
         text = text[: first.start()]
     return text
 
 
 def _strip_once(text: str) -> str:
-    scanner = _scanner(not text.isascii())
+    scanner = _scanner(_is_wide(text))
     shown: list[str] = []
     depths: dict[str | None, int] = {}
     hidden = 0
