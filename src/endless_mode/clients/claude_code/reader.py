@@ -29,6 +29,7 @@ from endless_mode.clients.claude_code.entry import (
     ms_of,
     text_of,
 )
+from endless_mode.clients.claude_code.screen import Screen, cleared
 from endless_mode.clients.claude_code.state import (
     MAX_ABANDONED,
     MAX_AWAITED,
@@ -72,6 +73,8 @@ _KNOWN = _SKIPPED | {
 }
 #: Last characters of a uuid by which a second copy is known.
 _MARK = 12
+#: Bytes of transcript that are decoded and screened in one go; the processor's cache holds them.
+_GROUP = 1 << 17
 _state = msgspec.json.Decoder(State)
 
 
@@ -95,7 +98,9 @@ class ClaudeCodeReader:
         self._flat = flat
         self._at = _state.decode(state) if state else State()
         self._facts: dict[str, str] = {}
-        self._tools = ToolUses(source, self._at, hidden)
+        self._stated: tuple[Any, ...] = ()
+        self._screen = Screen()
+        self._tools = ToolUses(source, self._at, self._screen, hidden)
         self._recent = deque(self._at.recent, RECENT)
         self._seen = set(self._recent)
         self._handlers: dict[str, Callable[[Entry, int], Iterator[Item]]] = {
@@ -116,18 +121,26 @@ class ClaudeCodeReader:
 
     def feed(self, lines: Iterable[Line]) -> Iterator[Item]:
         """The items of the next lines, in order."""
+        for group in _groups(lines):
+            entries = self._decoded(group)
+            for (offset, entry), verdict in zip(entries, cleared([e for _, e in entries]), strict=True):
+                self._screen.cleared = verdict
+                yield from self._entry(entry, offset)
+        self._screen.cleared = False
+
+    def _decoded(self, lines: list[Line]) -> list[tuple[int, Entry]]:
         counts = self.counts
+        found: list[tuple[int, Entry]] = []
         for line in lines:
             entries = decode(line.data, line.offset)
-            if entries is None:
-                if line.data.strip():
-                    counts.lines += 1
-                    counts.skipped += 1
-                continue
-            counts.lines += 1
-            counts.objects += len(entries)
-            for offset, entry in entries:
-                yield from self._entry(entry, offset)
+            if entries is not None:
+                counts.lines += 1
+                counts.objects += len(entries)
+                found += entries
+            elif line.data.strip():
+                counts.lines += 1
+                counts.skipped += 1
+        return found
 
     def _entry(self, entry: Entry, offset: int) -> Iterator[Item]:
         kind = entry.type if isinstance(entry.type, str) else ""
@@ -135,41 +148,48 @@ class ClaudeCodeReader:
             yield from self._tools.subagent(entry, offset, self._agent or text_of(entry.agentId) or "sidechain")
             return
         if kind == "progress":
-            yield from self._tools.progress(entry, offset)
+            if entry.data is not None and entry.data.type == "agent_progress":
+                yield from self._tools.progress(entry, offset)
         elif kind not in _SKIPPED:
             handler = self._handlers.get(kind)
             if handler is None:
                 name = kind[:40]
                 self.counts.unknown[name] = self.counts.unknown.get(name, 0) + 1
                 return
-            yield from self._session_facts(entry)
+            stated = (entry.cwd, entry.version, entry.gitBranch)
+            if stated != self._stated:
+                self._stated = stated
+                yield from self._session_facts(entry)
             yield from handler(entry, offset)
         if isinstance(entry.uuid, str):
-            yield from self._chain(entry)
+            grown = self._chain(entry, entry.uuid)
+            if grown is not None:
+                yield grown
 
     # -- the chain -----------------------------------------------------------------------------------------
 
-    def _chain(self, entry: Entry) -> Iterator[Item]:
-        """Follow the parent chain: the leaf, loose beginnings, and abandoned branches that grow again."""
+    def _chain(self, entry: Entry, uuid: str) -> Branch | None:
+        """Follow the parent chain: the leaf, loose beginnings, and the abandoned branch that grows again, if one does."""
         at, parent = self._at, entry.parentUuid
-        if self._is_copy(text_of(entry.uuid)):
-            return
+        if self._is_copy(uuid):
+            return None
+        grown: Branch | None = None
         if isinstance(parent, str) and parent != at.leaf:
             for branch in at.abandoned:
                 if parent not in branch.leaves:
                     continue
-                if entry.type in ("user", "assistant"):
-                    at.abandoned.remove(branch)
-                    yield Branch(branch.key, branch.offsets, live=True)
-                else:
-                    branch.leaves.append(entry.uuid)
-                    return
+                if entry.type not in ("user", "assistant"):
+                    branch.leaves.append(uuid)
+                    return None
+                at.abandoned.remove(branch)
+                grown = Branch(branch.key, branch.offsets, live=True)
                 break
             if entry.type in ("attachment", "system") or entry.isMeta:
                 at.detached = parent
         if entry.type == "assistant":
             at.detached = ""
-        at.leaf = entry.uuid
+        at.leaf = uuid
+        return grown
 
     def _is_copy(self, uuid: str) -> bool:
         """Whether this is the second copy of a line of late: then the leaf is where it was."""
@@ -202,9 +222,8 @@ class ClaudeCodeReader:
             text = clean("\n".join(wording.texts(content)))
             yield Summary(key_of(entry, offset, 0), offset, 0, text, ms_of(entry.timestamp))
             return
-        results = list(iter_blocks(entry.message, "tool_result"))
-        if results:
-            for index, block in results:
+        if isinstance(content, list) and any(block.type == "tool_result" for block in content):
+            for index, block in iter_blocks(entry.message, "tool_result"):
                 yield from self._tools.result(entry, block, offset, index)
             return
         if entry.isMeta:
@@ -402,7 +421,7 @@ class ClaudeCodeReader:
         blocks = body.content if isinstance(body.content, list) else [Block(type="text", text=body.content)]
         for index, block in enumerate(blocks):
             if block.type == "text" and isinstance(block.text, str):
-                text = clean(block.text)
+                text = self._screen.clean(block.text)
                 if text.strip():
                     key = key_of(entry, offset, index)
                     yield Message(key, offset, index, "assistant", "text", text, at, message_id)
@@ -451,13 +470,12 @@ class ClaudeCodeReader:
         usage = body.usage if body else None
         if usage is None:
             return
-        parts = (
-            usage.input_tokens,
-            usage.cache_creation_input_tokens,
-            usage.cache_read_input_tokens,
-            usage.output_tokens,
+        total = (
+            (count_of(usage.input_tokens) or 0)
+            + (count_of(usage.cache_creation_input_tokens) or 0)
+            + (count_of(usage.cache_read_input_tokens) or 0)
+            + (count_of(usage.output_tokens) or 0)
         )
-        total = sum(count_of(part) or 0 for part in parts)
         if total > 0:
             self._at.context_tokens = total
 
@@ -470,6 +488,20 @@ class ClaudeCodeReader:
     def cwd(self) -> str:
         """The working directory by the last line that stated one."""
         return self._at.facts.get("cwd", "")
+
+
+def _groups(lines: Iterable[Line]) -> Iterator[list[Line]]:
+    """The lines in groups that are decoded and screened together."""
+    group: list[Line] = []
+    size = 0
+    for line in lines:
+        group.append(line)
+        size += len(line.data)
+        if size >= _GROUP:
+            yield group
+            group, size = [], 0
+    if group:
+        yield group
 
 
 def is_known_type(kind: Any) -> bool:

@@ -130,7 +130,7 @@ def judge(digest: Digest, command: str, printed: str, failed: bool) -> None:
     done: list[str] = []
     if stripped and not shows:
         done = git.git_results(lines) if _has_git(parts) else []
-        ends = runners.summaries(lines)
+        ends = runners.summaries(printed, lines)
         digest.check = digest.check or bool(ends and failed)
         said += done + ends
     if stripped and (failed or (not shows and _may_hide(command))):
