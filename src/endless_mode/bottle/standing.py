@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-from itertools import islice
 
 from msgspec import Struct, field
 
@@ -101,22 +100,27 @@ def standing(db: sqlite3.Connection, session: SessionRow) -> Standing:
 
 def _messages(db: sqlite3.Connection, session: SessionRow) -> list[Said]:
     """The newest messages, newest first, and every decision and the first request however old."""
-    rows = db.execute(
-        "SELECT offset, idx, role, kind, text, at FROM messages WHERE session_id = ?1 AND (gen = ?2 OR offset >= ?3)"
-        " AND rewound = '' AND withdrawn = '' ORDER BY offset DESC, idx DESC",
-        (session.id, session.gen, session.offset),
-    )
-    kept: list[Said] = [Said(*row) for row in islice(rows, MESSAGES_SEEN)]
-    first: Said | None = None
-    for row in rows:
-        said = Said(*row)
-        if said.kind in ("answer", "refusal", "approval", "plan"):
-            kept.append(said)
-        if said.role == "user" and said.kind in _ASKING:
-            first = said
-    if first is not None and first not in kept:
-        kept.append(first)
+    place = (session.id, session.gen, session.offset)
+    kept = [
+        Said(*row) for row in db.execute(f"{_SAID} ORDER BY offset DESC, idx DESC LIMIT ?4", (*place, MESSAGES_SEEN))
+    ]
+    if len(kept) < MESSAGES_SEEN:
+        return kept
+    before = (*place, kept[-1].offset, kept[-1].index)
+    decided = f"{_SAID} AND {_BEFORE} AND kind IN ('answer', 'refusal', 'approval', 'plan')"
+    kept += [Said(*row) for row in db.execute(f"{decided} ORDER BY offset DESC, idx DESC", before)]
+    asked = f"{_SAID} AND {_BEFORE} AND role = 'user' AND kind IN ('prompt', 'queued', 'command', 'plan')"
+    first = db.execute(f"{asked} ORDER BY offset, idx LIMIT 1", before).fetchone()
+    if first is not None and Said(*first) not in kept:
+        kept.append(Said(*first))
     return kept
+
+
+_SAID = (
+    "SELECT offset, idx, role, kind, text, at FROM messages WHERE session_id = ?1 AND (gen = ?2 OR offset >= ?3)"
+    " AND rewound = '' AND withdrawn = ''"
+)
+_BEFORE = "(offset, idx) < (?4, ?5)"
 
 
 def _went_on(messages: list[Said]) -> int:
