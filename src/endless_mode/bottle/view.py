@@ -15,6 +15,7 @@ import msgspec
 from msgspec import Struct
 
 from endless_mode.model import Digest, DigestKind, MessageKind, Role, Status, Todo
+from endless_mode.store.migrations import LASTING
 
 _digest = msgspec.json.Decoder(Digest)
 
@@ -244,8 +245,4 @@ _outline = msgspec.json.Decoder(_Outline)
 
 _DIGESTS = f"SELECT offset, idx, id, name, status, state, at, agent_id, digest FROM tool_events WHERE {_MAIN}"
 _NEWEST_FIRST = "ORDER BY offset DESC, idx DESC"
-#: A digest begins with its kind: ``{"kind":"edit"``.
-_LASTING = (
-    "(offset, idx) < (?4, ?5) AND (substr(digest, 10, 5) IN ('edit\"', 'write', 'todo\"') OR task_id <> ''"
-    " OR status = 'open' OR state IN ('pending', 'claimed'))"
-)
+_LASTING = f"(offset, idx) < (?4, ?5) AND {LASTING}"

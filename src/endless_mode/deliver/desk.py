@@ -280,7 +280,8 @@ class Desk(Reading):
         looked = self._looked.get(session_id, 0)
         if foreign_handoff(path, looked if looked <= size else 0):
             return True
-        self._looked[session_id] = size
+        # The last line may not have been whole.
+        self._looked[session_id] = max(0, size - 65_536)
         return False
 
     def _printed(self, at: SessionRow, claim: Claim, mode: str, units: int, budget: int) -> None:

@@ -214,7 +214,20 @@ def m002_forgotten(db: sqlite3.Connection) -> None:
     )
 
 
-MIGRATIONS: list[Migration] = [m001_initial, m002_forgotten]
+#: Of a tool event, as SQL: it leaves something behind, so it counts for where things stand however old it is. A digest
+#: begins with its kind: ``{"kind":"edit"``.
+LASTING = (
+    "(substr(digest, 10, 5) IN ('edit\"', 'write', 'todo\"') OR task_id <> '' OR status = 'open'"
+    " OR state IN ('pending', 'claimed'))"
+)
+
+
+def m003_lasting(db: sqlite3.Connection) -> None:
+    """An index of the tool events that count however old they are."""
+    db.execute(f"CREATE INDEX tool_events_lasting ON tool_events (session_id, offset, idx) WHERE {LASTING}")
+
+
+MIGRATIONS: list[Migration] = [m001_initial, m002_forgotten, m003_lasting]
 
 
 def migrate(db: sqlite3.Connection) -> list[str]:
