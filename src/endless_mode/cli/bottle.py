@@ -14,7 +14,7 @@ from endless_mode.bottle.entries import Document, Header, Speech
 from endless_mode.bottle.file import better_there, replacing
 from endless_mode.bottle.session import write_document
 from endless_mode.bottle.text import BottleText
-from endless_mode.cli.output import emit, say, stdout_bytes
+from endless_mode.cli.output import emit, say, stdout_bytes, write_text
 from endless_mode.cli.target import Found, best
 from endless_mode.errors import EndlessError
 from endless_mode.tokens import estimate_tokens, weigh
@@ -66,7 +66,7 @@ def run(given: argparse.Namespace) -> int:
     if given.json:
         emit({**about, "text": text} if given.stdout else about)
     elif not given.stdout:
-        print(place)
+        write_text(f"{place}\n")
         say(
             f"{about['mode']}: {users} user and {assistants} assistant messages,"
             f" {about['legs']} legs, ≈{made.tokens:,} tokens"

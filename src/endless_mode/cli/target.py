@@ -14,7 +14,7 @@ from msgspec import Struct
 from endless_mode.bottle.entries import Document
 from endless_mode.bottle.session import SessionDocument, gap
 from endless_mode.bottle.view import load_session
-from endless_mode.cli.naming import whole_id
+from endless_mode.cli.naming import too_short, whole_id
 from endless_mode.cli.output import progress, say
 from endless_mode.clients.claude_code import ClaudeCode
 from endless_mode.deliver.ladder import Rung, best_document, forgot_since
@@ -74,7 +74,8 @@ def find(name: str, home: Home) -> Target:
         raise NoSuchSession(
             "no_such_session",
             f"No transcript of session {name} was found.",
-            "Give the path of its .jsonl file, or set CLAUDE_CONFIG_DIR to the client's configuration directory.",
+            too_short(name)
+            or "Give the path of its .jsonl file, or set CLAUDE_CONFIG_DIR to the client's configuration directory.",
         )
     return Target(found, name, False)
 
