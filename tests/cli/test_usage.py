@@ -217,7 +217,61 @@ def test_a_name_that_no_file_can_have_is_no_session(user: User, name: str) -> No
 
 def test_a_directory_is_called_one(user: User, tmp_path: Path) -> None:
     (tmp_path / "d.jsonl").mkdir()
-    assert "Is a directory" in user.run("bottle", str(tmp_path / "d.jsonl"), "--stdout").err
+    for name in (str(tmp_path / "d.jsonl"), "d.jsonl"):
+        (user.project / "d.jsonl").mkdir(exist_ok=True)
+        ran = user.run("bottle", name, "--stdout")
+        assert (ran.code, f"{name} is a directory." in ran.err, "Nothing else" in ran.err) == (1, True, False)
+
+
+def test_a_file_that_is_not_packed_as_its_name_says_is_called_that(user: User) -> None:
+    (user.project / "bad.jsonl.gz").write_text("x\n")
+    ran = user.run("bottle", "bad.jsonl.gz", "--stdout")
+    assert (ran.code, "is not packed with gzip" in ran.err, "permissions" in ran.err) == (1, True, False)
+    (user.project / "cut.jsonl.gz").write_bytes(DEMO.read_bytes()[:5])
+    assert "transcript_unreadable" in user.run("bottle", "cut.jsonl.gz", "--stdout").err
+
+
+def test_no_directory_is_made_for_a_bottle(user: User) -> None:
+    ran = user.run("bottle", str(DEMO), "-o", "nope/x.md")
+    assert (ran.code, "There is no directory nope." in ran.err) == (1, True)
+    assert not (user.project / "nope").exists()
+
+
+def test_a_handoff_that_is_only_shown_has_no_mark_of_a_delivery(user: User) -> None:
+    ran = user.run("handoff", str(DEMO))
+    assert (ran.code, "00000000" in ran.out, "Endless Mode handoff" in ran.out) == (0, False, False)
+
+
+def test_a_task_that_has_its_answer_is_called_answered(user: User) -> None:
+    t = Transcript(user.project / "s-1.jsonl", "s-1")
+    t.turn("count the herons")
+    assert "\nCurrent task (answered already, as far as the record shows): count the herons\n" in (
+        user.run("handoff", "s-1.jsonl").out
+    )
+    t.prompt("count the (odd) cranes, answered): too")
+    assert "\nCurrent task: count the (odd) cranes" in user.run("handoff", "s-1.jsonl").out
+
+
+def test_what_stands_behind_a_line_is_printed_once(user: User) -> None:
+    t = Transcript(user.project / "s-1.jsonl", "s-1")
+    t.turn("count the herons")
+    t.result(t.call("Bash", command="pytest -q"), "1 passed")
+    ran = user.run("show", "--in", "s-1.jsonl", "2", "--full")
+    shown = ran.out.partition("--- input")
+    assert (ran.code, shown[0].count("1 passed"), shown[2].count("1 passed")) == (0, 0, 1)
+
+
+def test_a_transcript_that_is_gone_is_told_in_one_note(user: User) -> None:
+    path = user.client / "projects/p/s-123456.jsonl"
+    Transcript(path, "s-123456").turn("count the herons")
+    with Store.open(_made(user)) as store:
+        ingest_file(store, path, session_id="s-123456")
+    assert user.run("bottle", "s-123456").code == 0
+    path.unlink()
+    ran = user.run("bottle", "s-123456")
+    assert ran.code == 0
+    notes = [line for line in ran.err.splitlines() if line.startswith("note: ")]
+    assert len(notes) == 1 and "stays as it is" in notes[0]
 
 
 def test_a_device_is_written_to_and_not_replaced(user: User, tmp_path: Path) -> None:

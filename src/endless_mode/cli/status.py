@@ -19,6 +19,14 @@ if TYPE_CHECKING:
     from endless_mode.install.history import BoundaryReport, Rereads, SessionReport
     from endless_mode.install.look import Place
 
+#: What the table of compactions says, column by column.
+COLUMNS = """columns of the table, a line for each compaction:
+  boundary   which one of its session, and what set it off: auto or manual
+  sealed     the bottle was brought up to date just before it
+  delivered  when the handoff was handed over (UTC), and by which hook; no: never
+  read       the model read the bottle after it; ? the transcript is gone or too long to tell
+  gap        tool uses whose lines were still missing in the bottle at that moment (0 is good)
+  re-reads   of the first 30 tool uses after it, how many read a file that was known before it"""
 #: Sessions that the comparison of re-reads takes in.
 COMPARED = 200
 
@@ -28,6 +36,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--limit", metavar="N", type=count, default=5, help="sessions to list, newest first (default 5)"
     )
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.epilog = COLUMNS
     parser.add_argument("--json", action="store_true", help="print one JSON document")
 
 
