@@ -222,6 +222,17 @@ def test_an_uninstall_finds_the_home_that_the_hooks_name(user: User, monkeypatch
     assert not (chosen.root / "installed").exists() and not (chosen.run / "install.json").exists()
 
 
+def test_a_directory_that_somebody_else_wrote_into_hooks_is_not_purged(user: User) -> None:
+    user.run("install")
+    precious = user.root / "precious/endless"
+    precious.mkdir(parents=True)
+    local = user.project / ".claude/settings.local.json"
+    user.write(user.settings.read_text().replace("; exit 0", f" {precious.parent}; exit 0"), local)
+    ran = user.run("uninstall", "--project", "--purge", "--json")
+    assert ran.json["home"] == str(user.home.root)
+    assert precious.exists()
+
+
 def test_an_install_with_another_data_directory_takes_the_first_ones_place(
     user: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -112,9 +112,13 @@ def uninstall_from(home: Home, place: Path, *, dry_run: bool = False) -> Outcome
 
 
 def home_named(place: Path) -> Home | None:
-    """The home that the hooks in a settings file name; None where they leave it to the default, or there are none."""
+    """The home that the hooks in a settings file name; None where they leave it to the default, or there are none.
+
+    A project's file can come from anybody, so a directory counts only when it has itself noted the install.
+    """
     data = {data_dir_of(hook) for hooks in found(look.settings_of(place)).values() for hook in hooks} - {""}
-    return Home(Path(data.pop())) if len(data) == 1 else None
+    named = Home(Path(data.pop())) if len(data) == 1 else None
+    return named if named is not None and os.path.realpath(place) in record.load(named).settings else None
 
 
 def ours_in(place: Path) -> tuple[bool, bool]:
