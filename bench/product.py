@@ -54,5 +54,11 @@ class Ingested:
         bottle = self._write(self._store, self._session, self._bottles, self._bottles, prefixes=self._prefixes)
         return int(bottle.text.shape.size)
 
+    def text(self) -> str:
+        """The whole bottle in memory."""
+        bottle = self._write(self._store, self._session, self._bottles, self._bottles)
+        text: str = bottle.text.whole()
+        return text
+
     def close(self) -> None:
         self._store.close()

@@ -59,7 +59,7 @@ def bottle_text(path: Path, directory: Path) -> str:
         shutil.copyfileobj(gzip.GzipFile(fileobj=raw) if path.suffix == ".gz" else raw, out)
     ingested = product.Ingested(plain, directory / f"{plain.name}.db")
     ingested.ingest()
-    text = ingested.render()
+    text = ingested.text()
     ingested.close()
     return text
 

@@ -310,3 +310,17 @@ def test_a_killed_task_names_its_command() -> None:
 def test_what_the_user_ran_is_digested_like_any_command() -> None:
     event = ToolEvent("t", "!", 0, 0, {"command": "pytest"}, result="1 failed, 2 passed in 0.1s", status="ok")
     assert digest(event).outcome == "1 failed, 2 passed"
+
+
+def test_a_directory_with_a_space_in_it_tears_no_path() -> None:
+    place = "/home/ada/my work/proj"
+    traced = (
+        f'Exit code 1\nTraceback (most recent call last):\n  File "{place}/sums.py", line 3, in total\nValueError: no'
+    )
+    event = ToolEvent(
+        "t1", "Bash", 0, 0, {"command": "python3 run.py"}, result=traced, detail=Detail(), status="failed", cwd=place
+    )
+    told = digest(event)
+    assert told.error == "ValueError: no"
+    shown = " ".join([told.outcome, *told.paths, *told.names])
+    assert "sums.py" in shown and "/home/ada/my" not in shown and "work/proj" not in shown

@@ -94,7 +94,8 @@ def _content(content: Any, role: str, where: str) -> Iterator[Seen]:
 def classify(body: dict[str, Any], headers: dict[str, str]) -> Kind:
     """Which purpose of the client a request serves."""
     messages = body.get("messages") or []
-    last = "".join(part.text for part in texts_of({"messages": messages[-1:]}))
+    # Newer clients may put a reminder of their own behind the question.
+    last = "".join(part.text for part in texts_of({"messages": messages[-2:]}))
     if SUMMARISER_MARK in last:
         return "summariser"
     if not body.get("tools") or body.get("max_tokens") == 1:

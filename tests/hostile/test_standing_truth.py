@@ -20,7 +20,7 @@ def t(tmp_path: Path) -> Transcript:
 
 def state(t: Transcript) -> str:
     folder = t.path.parent.parent / "home"
-    folder.mkdir()
+    folder.mkdir(exist_ok=True)
     with Store.open(folder / "endless.db") as store:
         session = ingest_file(store, t.path).session
         return store.read(lambda db: closing(db, load_session(db, session))).state
@@ -91,3 +91,38 @@ def test_a_file_name_cannot_begin_a_line(t: Transcript) -> None:
     edit(t, name)
     told = state(t)
     assert not [line for line in told.splitlines() if line.startswith(("## ", "Read("))]
+
+
+def failed(t: Transcript, command: str) -> None:
+    t.result(t.call("Bash", command=command), "Exit code 1\nAssertionError", error=True)
+
+
+@pytest.mark.parametrize(
+    ("failing", "later", "settled"),
+    [
+        ("python3 -c 'test_add()'", "python3 -c 'test_add(); print(1)'", True),
+        ("cd /tmp && git push origin main", "git push --force origin main", True),
+        ("CI=1 npm run deploy | tail -3", "npm run deploy", True),
+        ("uv run flask routes", "flask routes", True),
+        ("ls; git status", "git status", True),
+        ("just deploy", "just docs", False),
+        ("npm run deploy", "npm run build-docs", False),
+        ("git push", "git status", False),
+        ("./deploy.sh", "echo deploy.sh", False),
+    ],
+)
+def test_a_failure_is_in_hand_until_the_same_program_ends_well(
+    t: Transcript, failing: str, later: str, settled: bool
+) -> None:
+    t.prompt("do it")
+    failed(t, failing)
+    assert f"- failed: `{failing}`" in state(t)
+    t.bash(later, "fine")
+    assert (f"- failed: `{failing}`" not in state(t)) is settled
+
+
+def test_a_failure_older_than_the_last_edit_says_so(t: Transcript) -> None:
+    t.prompt("do it")
+    failed(t, "./deploy.sh")
+    edit(t)
+    assert "- failed: `./deploy.sh` (before the last edits) → " in state(t)

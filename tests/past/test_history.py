@@ -459,9 +459,10 @@ def test_a_transcript_and_a_stored_conversation_come_first_and_nothing_is_double
     with world.store() as store:
         ingest_file(store, one.path, session_id="s-1")
         for rung in ("transcript", "stored"):
-            found = best_document(world.home, store, "s-1")
-            assert found.rung == rung and found.document is not None
-            said = [e.text for e in found.document.entries if isinstance(e, Speech) and e.role == "user"]
+            with store.reading():
+                found = best_document(world.home, store, "s-1")
+                assert found.rung == rung and found.document is not None
+                said = [e.text for e in found.document.entries if isinstance(e, Speech) and e.role == "user"]
             assert said == ["count the herons"]
             one.path.unlink(missing_ok=True)
 

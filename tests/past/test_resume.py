@@ -147,6 +147,20 @@ def test_a_resumed_session_that_never_began_is_dropped_after_a_while(served: Ser
     assert not is_handoff(startup(going_on(served, ready)))
 
 
+def test_a_resumed_session_that_has_not_begun_is_shown_nowhere(served: Served) -> None:
+    old = began(served)
+    ready = served.client.resume("s-1", served.root / ".claude")
+    other = served.session("other", cwd=old.t.cwd)
+    told = startup(other)
+    assert "s-1" in told and ready.session[:8] not in told
+    listed = endless({"HOME": str(served.root), "CLAUDE_MEM_DATA_DIR": str(served.home.data_dir)}, "sessions").stdout
+    assert "s-1" in listed and ready.session not in listed
+    new = going_on(served, ready)
+    new.t.prompt("now the storks")
+    assert is_handoff(new.prompt_hook()) and new.prompt_hook() == ""
+    assert ready.session[:8] in startup(served.session("third", cwd=old.t.cwd))
+
+
 def test_the_command_prints_what_to_run(living: Living, tmp_path: Path) -> None:
     place = tmp_path / "my project"
     place.mkdir()

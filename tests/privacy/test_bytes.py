@@ -3,6 +3,9 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from endless_mode.privacy import clean, tags
+from endless_mode.privacy.lookalikes import is_disguised
+from endless_mode.privacy.screening import suspects
 from endless_mode.privacy.secrets import may_hold_secret, redact_thoroughly
 from endless_mode.privacy.tags import NAMES, has_tag_indeed, may_hold_tag
 
@@ -98,10 +101,35 @@ def test_no_disguise_of_a_tag_is_missed_in_bytes(before: str, head: str, after: 
 
 
 @settings(max_examples=400)
+@given(AROUND, heads(), AROUND, st.sampled_from(["", "\u2192", "\u00e9\u2014", "\u65e5\u672c"]))
+def test_a_text_without_disguises_reads_the_same_by_the_pattern_that_knows_none(
+    before: str, head: str, after: str, beyond: str
+) -> None:
+    text = before + head + beyond + after
+    if not is_disguised(text) and "\ufe64" not in text:
+        plain, wide = ([m.span() for m in tags._scanner(w).head.finditer(text)] for w in (False, True))
+        assert plain == wide
+
+
+@settings(max_examples=400)
 @given(AROUND, secrets(), AROUND)
 def test_no_secret_is_missed_in_bytes(before: str, secret: str, after: str) -> None:
     text = before + secret + after
     assert may_hold_secret(text.encode()) or redact_thoroughly(text) is text
+
+
+PIECES = st.sampled_from(
+    ["<", "&lt;", "private>", "token", "api_key =", "123456", ":", "sk", "-----BEGIN ", "ghp_", "://u:"]
+)
+
+
+@settings(max_examples=400)
+@given(st.lists(st.one_of(AROUND, heads(), secrets(), PIECES), max_size=8))
+def test_a_look_at_many_texts_at_once_misses_none_that_a_look_at_each_finds(texts: list[str]) -> None:
+    parts = [text.encode() for text in texts]
+    found = suspects(parts)
+    assert found >= {n for n, part in enumerate(parts) if may_hold_tag(part) or may_hold_secret(part)}
+    assert all(clean(text) is text for n, text in enumerate(texts) if n not in found)
 
 
 def test_plain_source_text_needs_no_closer_look() -> None:

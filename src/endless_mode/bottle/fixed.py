@@ -102,7 +102,7 @@ def _work(told: Standing) -> list[str]:
         for s in told.checks[:3]
     ]
     lines += [
-        f"- failed: {cut(flatten(_brief(s)), 160)} → {cut(flatten(s.digest.error or s.digest.outcome), 140)}"
+        f"- failed: {cut(flatten(_brief(s)), 160)}{_stale(told, s)} → {cut(flatten(s.digest.error or s.digest.outcome), 140)}"
         for s in told.failing[:3]
     ]
     return ["Work in hand:", *_within(lines, _CHECKS)] if lines else []

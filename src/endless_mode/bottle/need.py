@@ -83,11 +83,13 @@ class Packer:
 
     def offer(self, candidates: Iterable[Candidate]) -> None:
         """Add candidates; one that needs another waits until that is taken."""
+        heap, turn, rate = self._heap, self._turn, self._rate
         for candidate in candidates:
             if candidate.needs:
                 self._waiting.setdefault(candidate.needs, []).append(candidate)
-            else:
-                self._push(candidate)
+            elif (worth := rate(candidate)) > 0:
+                heap.append((-worth, next(turn), candidate))
+        heapq.heapify(heap)
 
     def take(self, budget: int, section: str = "") -> list[Candidate]:
         """The best candidates (of one section, if named) until ``budget`` characters are spent, in the order taken."""
@@ -128,11 +130,12 @@ class Packer:
             heapq.heappush(self._heap, (-worth, next(self._turn), candidate))
 
     def _rate(self, candidate: Candidate) -> float:
-        if candidate.worth is None:
+        told = candidate.worth
+        if told is None:
             of = self._worth_of
-            candidate.worth = [(name, of[name]) for name in candidate.names() if name in of]
+            told = candidate.worth = [(name, of[name]) for name in candidate.names() if name in of]
         have, value = self._have, candidate.bonus
-        for name, worth in candidate.worth:
+        for name, worth in told:
             if name not in have:
                 value += worth
         return value / (len(candidate.text) + 3)

@@ -10,6 +10,9 @@ from endless_mode.bottle.view import SessionRow
 #: Key of the summary row that keeps the predecessor's closing state as it was when the session began.
 KEY = "predecessor"
 
+#: Of a row ``s`` of ``sessions``, as SQL: it has begun. One that was prepared to go on from another may never begin.
+BEGUN = "(s.predecessor = '' OR EXISTS (SELECT 1 FROM transcripts born WHERE born.session_id = s.id))"
+
 
 def begins_with(db: sqlite3.Connection, at: SessionRow) -> tuple[list[str], list[GeneratedSummary]]:
     """Notes for the header, and the predecessor's closing state as a first entry; nothing when there is none."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from endless_mode.cutting import first_space, last_space
+
 _URL = re.compile(r"http(?<![A-Za-z0-9_~./@+-]http)s?://[^\s\"'<>()\[\]{}`\\|]+")
 _OTHERS_TO_SPACE = bytes(
     code if chr(code).isascii() and (chr(code).isalnum() or chr(code) in "_~./@+-") else 0x20 for code in range(256)
@@ -23,7 +25,7 @@ _SHORT = 1500
 def specifics(text: str) -> tuple[str, ...]:
     """The specific tokens of a text in order of first appearance."""
     if len(text) > 2 * _WINDOW:
-        text = text[:_WINDOW] + " " + text[-_WINDOW:]
+        text = text[: last_space(text, _WINDOW)] + " " + text[first_space(text, len(text) - _WINDOW) :]
     return _remembered(text) if len(text) <= _SHORT else _find(text)
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import sqlite3
-from itertools import islice
 
 from msgspec import Struct, field
 
 from endless_mode.bottle.escape import flatten
+from endless_mode.bottle.programs import programs
 from endless_mode.bottle.view import Done, Said, SessionRow, Told, digests
 from endless_mode.model import Digest, Todo
 
@@ -71,7 +71,7 @@ def standing(db: sqlite3.Connection, session: SessionRow) -> Standing:
     todos: dict[str, Todo] = {}
     lists: dict[str, int] = {}
     whole_seen = False
-    commands: set[str] = set()
+    commands = _Commands(told)
     over: set[str] = set()
     went_on = _went_on(told.messages)
     for age, (event, noted) in enumerate(digests(db, session, EVENTS_SEEN)):
@@ -93,29 +93,34 @@ def standing(db: sqlite3.Connection, session: SessionRow) -> Standing:
         if event.state in ("pending", "claimed") or (event.status == "open" and (by_agent or event.offset > went_on)):
             told.pending.append(seen)
         if digest.kind == "shell" and digest.command and event.status in ("ok", "failed"):
-            _command(told, seen, commands)
+            commands.add(seen)
     told.todos = list(todos.values()) if whole_seen else list(reversed(todos.values()))
     return told
 
 
 def _messages(db: sqlite3.Connection, session: SessionRow) -> list[Said]:
     """The newest messages, newest first, and every decision and the first request however old."""
-    rows = db.execute(
-        "SELECT offset, idx, role, kind, text, at FROM messages WHERE session_id = ?1 AND (gen = ?2 OR offset >= ?3)"
-        " AND rewound = '' AND withdrawn = '' ORDER BY offset DESC, idx DESC",
-        (session.id, session.gen, session.offset),
-    )
-    kept: list[Said] = [Said(*row) for row in islice(rows, MESSAGES_SEEN)]
-    first: Said | None = None
-    for row in rows:
-        said = Said(*row)
-        if said.kind in ("answer", "refusal", "approval", "plan"):
-            kept.append(said)
-        if said.role == "user" and said.kind in _ASKING:
-            first = said
-    if first is not None and first not in kept:
-        kept.append(first)
+    place = (session.id, session.gen, session.offset)
+    kept = [
+        Said(*row) for row in db.execute(f"{_SAID} ORDER BY offset DESC, idx DESC LIMIT ?4", (*place, MESSAGES_SEEN))
+    ]
+    if len(kept) < MESSAGES_SEEN:
+        return kept
+    before = (*place, kept[-1].offset, kept[-1].index)
+    decided = f"{_SAID} AND {_BEFORE} AND kind IN ('answer', 'refusal', 'approval', 'plan')"
+    kept += [Said(*row) for row in db.execute(f"{decided} ORDER BY offset DESC, idx DESC", before)]
+    asked = f"{_SAID} AND {_BEFORE} AND role = 'user' AND kind IN ('prompt', 'queued', 'command', 'plan')"
+    first = db.execute(f"{asked} ORDER BY offset, idx LIMIT 1", before).fetchone()
+    if first is not None and Said(*first) not in kept:
+        kept.append(Said(*first))
     return kept
+
+
+_SAID = (
+    "SELECT offset, idx, role, kind, text, at FROM messages WHERE session_id = ?1 AND (gen = ?2 OR offset >= ?3)"
+    " AND rewound = '' AND withdrawn = ''"
+)
+_BEFORE = "(offset, idx) < (?4, ?5)"
 
 
 def _went_on(messages: list[Said]) -> int:
@@ -172,13 +177,29 @@ def _named(state: FileState, names: list[str]) -> None:
         state.symbols.update(dict.fromkeys(names))
 
 
-def _command(told: Standing, seen: Seen, known: set[str]) -> None:
-    """The last run of each check, and of each command that failed and has not succeeded since."""
-    head = " ".join(seen.digest.command.split())[:80]
-    if head in known:
-        return
-    known.add(head)
-    if seen.digest.check:
-        told.checks.append(seen)
-    elif seen.event.status == "failed" and seen.age < FAILURES_SEEN:
-        told.failing.append(seen)
+class _Commands:
+    """Goes through the commands, newest first: the last run of each check, and what else failed and is not settled.
+
+    A failure is settled when the same program ended well since: the run after a fix is seldom the same to the letter.
+    A check is known by its whole command, because another one of the same program may look at other things.
+    """
+
+    def __init__(self, told: Standing) -> None:
+        self._told = told
+        self._known: set[str] = set()
+        self._well: set[str] = set()
+
+    def add(self, seen: Seen) -> None:
+        """Take in one command that has ended."""
+        names = programs(seen.digest.command)
+        settled = bool(names) and names[-1] in self._well
+        if seen.event.status == "ok":
+            self._well.update(names)
+        head = " ".join(seen.digest.command.split())[:80]
+        if head in self._known:
+            return
+        self._known.add(head)
+        if seen.digest.check:
+            self._told.checks.append(seen)
+        elif seen.event.status == "failed" and seen.age < FAILURES_SEEN and not settled:
+            self._told.failing.append(seen)

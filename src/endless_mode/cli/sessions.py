@@ -7,6 +7,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from endless_mode.bottle.predecessor import BEGUN
 from endless_mode.cli.output import emit, say, table, when, write_text
 from endless_mode.cli.target import config_dir
 from endless_mode.cli.words import count, directory
@@ -16,12 +17,12 @@ from endless_mode.importing import exclusion
 from endless_mode.settings import load
 from endless_mode.store import open_reader
 
-_QUERY = """
+_QUERY = f"""
 SELECT s.content_session_id AS session, s.cwd AS project, s.title, s.started_at, s.last_at, s.prompts,
   (SELECT count(*) FROM boundaries b WHERE b.session_id = s.id AND b.rewound = '') + 1 AS legs,
   (SELECT path FROM bottles b WHERE b.session_id = s.id) AS bottle,
   (SELECT path FROM transcripts t WHERE t.session_id = s.id AND t.agent = '') AS transcript, 'store' AS source
-FROM sessions s WHERE ?1 = '' OR s.cwd = ?1 OR s.cwd LIKE ?1 || '/%' ORDER BY s.last_at DESC LIMIT ?2
+FROM sessions s WHERE {BEGUN} AND (?1 = '' OR s.cwd = ?1 OR s.cwd LIKE ?1 || '/%') ORDER BY s.last_at DESC LIMIT ?2
 """
 
 
@@ -59,6 +60,7 @@ def run(given: argparse.Namespace) -> int:
 
 def _known(home: Home, project: str, limit: int, *, only_gone: bool) -> list[dict[str, Any]]:
     """Sessions of a directory, or of all, newest first."""
+    project = project.rstrip("/")
     rows = [] if only_gone else _stored(home, project, limit)
     rows += _gone(home, project)
     return sorted(rows, key=lambda row: row["last_at"] or 0, reverse=True)[:limit]

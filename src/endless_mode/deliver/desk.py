@@ -1,16 +1,12 @@
 """The desk: everything that can be asked of one session, as blocking calls over one store.
 
-The worker calls it from threads; the fallback process, which has no worker, calls it directly. One lock per session
-keeps two reads of the same transcript from overlapping.
+The worker calls it from threads; the fallback process, which has no worker, calls it directly.
 """
 
 from __future__ import annotations
 
-import fnmatch
 import sqlite3
-import threading
 import time
-from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
 
@@ -24,34 +20,30 @@ from endless_mode.bottle.parse import parse
 from endless_mode.bottle.prefixes import Prefixes
 from endless_mode.bottle.session import SessionDocument, gap
 from endless_mode.bottle.text import BottleText
-from endless_mode.bottle.view import SessionRow, load_session
+from endless_mode.bottle.view import SessionRow
 from endless_mode.bottle.write import Bottle, write_bottle
 from endless_mode.claude_mem.beside import beside, foreign_handoff, stands_down
 from endless_mode.deliver import claims, legs
 from endless_mode.deliver.claims import Ask, Claim
+from endless_mode.deliver.eligible import installed_at
 from endless_mode.deliver.handoff import closing_of, compose, last_bottle, plan_budget, task_of
 from endless_mode.deliver.ladder import best_document, holds_something, task_in
+from endless_mode.deliver.reading import PLATFORM, Reading
 from endless_mode.deliver.timeline import timeline
 from endless_mode.errors import EndlessError
 from endless_mode.home import Home
-from endless_mode.ingest import ingest_file
-from endless_mode.ingest.ingest import Progress, Unreadable, ensure_session
 from endless_mode.observe.base import InlineObserver
 from endless_mode.observe.rules import RulesObserver
 from endless_mode.settings import Settings
 from endless_mode.store import Store
 from endless_mode.store.trouble import needs_reopening
 
-#: How late the client may write the last lines before a hook runs (measured: 16 to 82 ms).
-LATE_SECONDS = 0.25
-_STEP = 0.02
 #: How old (ms) a bottle of the same transcript length may be to serve as it is: a seal before a long summary.
 FRESH_MS = 600_000
 
 #: How many bottles are remembered that were rendered last.
 _TEXTS = 64
 
-PLATFORM = "claude"
 RULES = RulesObserver()
 
 #: Says that something went wrong, by a word of our own and the exception.
@@ -93,7 +85,7 @@ class Sealed(Struct, frozen=True):
     gap: int
 
 
-class Desk:
+class Desk(Reading):
     """See the module's docstring."""
 
     def __init__(
@@ -106,76 +98,11 @@ class Desk:
     ) -> None:
         self.home = home
         self.settings = settings
-        self.store = store
+        super().__init__(store, observer)
         self.prefixes = Prefixes(store)
         self._texts: dict[int, BottleText] = {}
-        self.observer = observer
         self.installed_at = installed_at(home)
         self._complain = complain
-        self._locks: dict[str, threading.Lock] = defaultdict(threading.Lock)
-
-    # -- reading -------------------------------------------------------------------------------------------
-
-    def tail(self, session_id: str, path: Path | None) -> SessionRow:
-        """Bring the store up to date with a session's transcript and return its row.
-
-        A transcript that is not there (yet, or any more) changes nothing.
-        """
-        with self._locks[session_id]:
-            if path is not None:
-                try:
-                    row = ingest_file(self.store, path, session_id=session_id, observer=self.observer).session
-                    return self.store.read(lambda db: load_session(db, row))
-                except Unreadable:
-                    pass  # what the store has is served
-        return self.row(session_id)
-
-    def row(self, session_id: str) -> SessionRow:
-        """A session's row as the store has it, made when there is none."""
-        return self.store.write(lambda db: load_session(db, ensure_session(db, PLATFORM, session_id)))
-
-    def read_in(self, session_id: str, path: Path, progress: Progress, stretch: int) -> int:
-        """Read a past session's transcript in small steps; return how many lines could not be read.
-
-        What ``progress`` raises ends it, and the session is free for others at once.
-        """
-        with self._locks[session_id]:
-            read = ingest_file(
-                self.store, path, session_id=session_id, observer=self.observer, progress=progress, stretch=stretch
-            )
-        return read.skipped
-
-    def tail_to_the_end(self, session_id: str, path: Path | None) -> SessionRow:
-        """The same, waiting up to 250 ms for the result of a tool use that ended just now."""
-        at = self.tail(session_id, path)
-        deadline = time.monotonic() + LATE_SECONDS
-        while path is not None and self._open_ends(at) and time.monotonic() < deadline:
-            time.sleep(_STEP)
-            if path.exists() and path.stat().st_size > at.offset:
-                at = self.tail(session_id, path)
-        return at
-
-    def tail_to_the_boundary(self, session_id: str, path: Path | None) -> None:
-        """Read on, waiting up to 250 ms for the boundary of a compaction that is over and was not handed over."""
-        at = self.tail(session_id, path)
-        deadline = time.monotonic() + LATE_SECONDS
-        while path is not None and self._awaits_boundary(at) and time.monotonic() < deadline:
-            time.sleep(_STEP)
-            at = self.tail(session_id, path)
-
-    def _awaits_boundary(self, at: SessionRow) -> bool:
-        return self.store.read(lambda db: claims.awaits_boundary(db, at))
-
-    def _open_ends(self, at: SessionRow) -> bool:
-        def ask(db: sqlite3.Connection) -> bool:
-            last = db.execute(
-                "SELECT status FROM tool_events WHERE session_id = ? AND gen = ? AND agent_id = ''"
-                " ORDER BY offset DESC, idx DESC LIMIT 1",
-                (at.id, at.gen),
-            ).fetchone()
-            return last is not None and last[0] == "open"
-
-        return self.store.read(ask)
 
     # -- bottles -------------------------------------------------------------------------------------------
 
@@ -404,36 +331,6 @@ INSERT INTO bottles VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (session_id) DO UPDATE
   mode = excluded.mode, rendered_at = excluded.rendered_at, rendered_offset = excluded.rendered_offset,
   gap = excluded.gap
 """
-
-
-def installed_at(home: Home) -> int:
-    """When this home was made, in milliseconds: no boundary from before gets a handoff.
-
-    A time in the future was written by a clock that has been put right since: then it is now.
-    """
-    file, now = home.root / "installed", _now()
-    try:
-        found = int(file.read_text())
-        if found <= now:
-            return found
-    except (OSError, ValueError):
-        pass
-    try:
-        file.write_text(f"{now}\n")
-        file.chmod(0o600)
-    except OSError:
-        pass
-    return now
-
-
-def is_excluded(settings: Settings, cwd: str) -> bool:
-    """Whether a directory's sessions are none of ours, by its path or its name."""
-    name = Path(cwd).name
-    return any(fnmatch.fnmatch(cwd, p) or fnmatch.fnmatch(name, p) for p in settings.excluded_projects)
-
-
-def _forgotten(db: sqlite3.Connection) -> list[str]:
-    return [row[0] for row in db.execute("SELECT content_session_id FROM tombstones")]
 
 
 def _now() -> int:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import sqlite3
 from pathlib import Path
 
-from endless_mode.deliver.desk import Caller, is_excluded
+from endless_mode.deliver.desk import Caller
+from endless_mode.deliver.eligible import is_excluded
 from endless_mode.deliver.keeper import Keeper
 from endless_mode.errors import EndlessError
 from endless_mode.home import find_home

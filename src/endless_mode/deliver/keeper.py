@@ -15,7 +15,8 @@ from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
 from endless_mode.deliver import claims
-from endless_mode.deliver.desk import PLATFORM, RULES, Caller, Complain, Desk
+from endless_mode.deliver.desk import RULES, Caller, Complain, Desk
+from endless_mode.deliver.reading import PLATFORM
 from endless_mode.home import Home
 from endless_mode.ingest.ingest import ensure_session
 from endless_mode.observe import slow

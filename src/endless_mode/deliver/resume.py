@@ -26,9 +26,10 @@ from endless_mode.bottle.view import SessionRow, load_session
 from endless_mode.bottle.write import Bottle
 from endless_mode.clients.claude_code import ClaudeCode
 from endless_mode.deliver.claims import new_marker
-from endless_mode.deliver.desk import PLATFORM, Desk
+from endless_mode.deliver.desk import Desk
 from endless_mode.deliver.handoff import compose, plan_budget, task_of
 from endless_mode.deliver.ladder import best_document, state_of, task_in
+from endless_mode.deliver.reading import PLATFORM
 from endless_mode.errors import BadRequest
 from endless_mode.home import Home
 from endless_mode.ingest.ingest import ensure_session

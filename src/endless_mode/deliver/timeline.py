@@ -6,6 +6,7 @@ import sqlite3
 from datetime import UTC, datetime
 
 from endless_mode.bottle.escape import flatten
+from endless_mode.bottle.predecessor import BEGUN
 from endless_mode.privacy import clean
 
 #: UTF-16 units the timeline keeps to; well below the client's limit.
@@ -19,7 +20,7 @@ def timeline(db: sqlite3.Connection, cwd: str, but: str = "") -> str:
     ``but`` is the content session id to leave out (the one that asks).
     """
     sessions = db.execute(
-        "SELECT id, content_session_id, title, last_at FROM sessions WHERE cwd = ? AND content_session_id <> ?"
+        f"SELECT id, content_session_id, title, last_at FROM sessions s WHERE cwd = ? AND content_session_id <> ? AND {BEGUN}"
         " ORDER BY last_at DESC LIMIT ?",
         (cwd, but, _SESSIONS),
     ).fetchall()

@@ -14,7 +14,7 @@ from typing import Any
 from msgspec import Struct
 
 from endless_mode import __version__
-from endless_mode.deliver.desk import installed_at
+from endless_mode.deliver.eligible import installed_at
 from endless_mode.errors import EndlessError, WorkerError
 from endless_mode.home import Home
 from endless_mode.install import file, look, record

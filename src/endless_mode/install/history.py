@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
+from endless_mode.bottle.predecessor import BEGUN
 from endless_mode.bottle.view import Cut, SessionRow, cuts, load_session
 from endless_mode.model import Digest
 
@@ -86,7 +87,7 @@ def compare(reports: Iterable[SessionReport], installed_at: int | None) -> tuple
 
 def sessions(db: sqlite3.Connection, limit: int, read_bottles: int) -> list[SessionReport]:
     """The sessions that were active last, newest first; the first ``read_bottles`` with a look into the transcript."""
-    rows = db.execute("SELECT id FROM sessions ORDER BY last_at DESC LIMIT ?", (limit,)).fetchall()
+    rows = db.execute(f"SELECT id FROM sessions s WHERE {BEGUN} ORDER BY last_at DESC LIMIT ?", (limit,)).fetchall()
     return [report(db, load_session(db, row), n < read_bottles) for n, (row,) in enumerate(rows)]
 
 

@@ -12,7 +12,7 @@ from typing import Protocol
 import msgspec
 from msgspec import Struct
 
-from endless_mode.ingest.batch import OBSERVATION, observation_row, observe_again
+from endless_mode.ingest.rows import OBSERVATION, observation_row, observe_again
 from endless_mode.model import Digest, Observation
 
 _digest = msgspec.json.Decoder(Digest)

@@ -27,7 +27,8 @@ _IN_PLACE = re.compile(r"\b(?:sed|perl)\s+(?:-\S+\s+)*-\w*i\b[^|;&\n]*?\s([\w@.+
 
 def one_line(value: str) -> str:
     """No control character, no line break of any kind."""
-    return _CONTROL.sub(" ", value)
+    # All of them are unprintable, and to ask that of a text costs less than a pattern.
+    return value if value.isprintable() else _CONTROL.sub(" ", value)
 
 
 def clip(value: str, limit: int) -> str:

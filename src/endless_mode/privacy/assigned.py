@@ -16,7 +16,9 @@ _VALUE = r"[A-Za-z0-9_\-+/.~!@#$%^&*=?]"
 _PLAIN = r"[A-Za-z_\-+/.~!@#$%^&*=?]"
 _SCHEME = r"(?:[Bb]earer|BEARER|[Bb]asic|BASIC|[Tt]oken|TOKEN)[ ]{1,4}"
 # Gates: a sign of assignment and, right behind it, a value long enough that holds a digit.
-_BEHIND = rf"""[ \t>"'`\\]{{0,8}}+(?:(?={_VALUE}{{{_SHORTEST}}}){_PLAIN}{{0,30}}+[0-9]|(?=[BbTt]){_SCHEME})"""
+_BEHIND = (
+    rf"""[ \t>"'`\\]{{0,8}}+(?={_VALUE})(?:(?={_VALUE}{{{_SHORTEST}}}){_PLAIN}{{0,30}}+[0-9]|(?=[BbTt]){_SCHEME})"""
+)
 # Right before the sign stands what a telling name can end in, or what may stand between name and sign.
 _ENDS = r"""[DEHLNSTVYdehlnstvy0-9_\- \t:="'`\\\]]"""
 _GATES = (re.compile(f"=(?<={_ENDS}=){_BEHIND}"), re.compile(f":(?<={_ENDS}:){_BEHIND}"))
@@ -70,14 +72,16 @@ def looks_random(value: str) -> bool:
     return kinds >= 3 and switches >= 2 and mixed >= len(value) // 3 and "/" not in value
 
 
-def may_assign(data: bytes) -> bool:
-    """Tell whether the text with this UTF-8 gives a telling name a value that could be random."""
+def find_assigned(data: bytes, start: int) -> int:
+    """Where in UTF-8 a telling name is given a value that could be random; -1 for nowhere."""
+    places = []
     for gate in _RAW_GATES:
-        for sign in gate.finditer(data):
+        for sign in gate.finditer(data, start):
             at = sign.start()
             if is_telling(_name_before(data[max(0, at - 4 * _WINDOW) : at].decode("utf-8", "replace"))):
-                return True
-    return False
+                places.append(at)
+                break
+    return min(places, default=-1)
 
 
 def redact_assigned(text: str) -> str:

@@ -89,14 +89,14 @@ def is_clean(*values: Any) -> bool:
     other way round.
     """
     strings: list[str] = []
-    if not _collect(values, strings):
+    if not gather(values, strings):
         return False
     joined = "\n".join(strings)
     return clean(joined) is joined
 
 
-def _collect(values: Iterable[Any], strings: list[str]) -> bool:
-    """Gather every string; False when one stands under a telling key or a tuple would become a list."""
+def gather(values: Iterable[Any], strings: list[str]) -> bool:
+    """Gather every string of JSON-like values; False when one stands under a telling key or a tuple would become a list."""
     todo: list[Any] = list(values)
     while todo:
         item = todo.pop()
@@ -106,10 +106,13 @@ def _collect(values: Iterable[Any], strings: list[str]) -> bool:
         elif kind is dict:
             for key, value in item.items():
                 if isinstance(key, str):
-                    if type(value) is str and _telling(key):
-                        return False
                     strings.append(key)
-            todo += item.values()
+                if type(value) is not str:
+                    todo.append(value)
+                elif isinstance(key, str) and _telling(key):
+                    return False
+                else:
+                    strings.append(value)
         elif kind is list:
             if set(map(type, item)) <= _STRINGS:
                 strings += item

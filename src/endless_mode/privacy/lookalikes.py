@@ -47,15 +47,31 @@ def _forms() -> dict[str, str]:
     return forms
 
 
-def _letter(char: str, wide: bool) -> str:
-    variants = dict.fromkeys(char + char.upper() + (_forms().get(char, "") if wide else ""))
+#: What the forms, and what shows nothing, have beyond ASCII, but for the dashes that prose is full of.
+_DISGUISE = re.compile(
+    "["
+    + _INVISIBLE
+    + "".join(f"{chr(start)}-{chr(stop - 1)}" for start, stop in _BLOCKS if chr(start) not in _DASHES)
+    + "]"
+)
+
+
+def is_disguised(text: str) -> bool:
+    """Tell whether ``text`` holds any character that a ``wide`` pattern knows and another does not."""
+    return not text.isascii() and _DISGUISE.search(text) is not None
+
+
+def _letter(char: str, wide: bool, dashes: str = "") -> str:
+    variants = dict.fromkeys(
+        char + char.upper() + (dashes if char == "-" else "") + (_forms().get(char, "") if wide else "")
+    )
     return "[" + "".join(map(re.escape, variants)) + "]"
 
 
 def spell(name: str, wide: bool) -> str:
     """Return a pattern for ``name`` in any disguise; it consumes no more than the name.
 
-    ``wide`` adds what only text beyond ASCII can hold; that pattern takes long to compile.
+    ``wide`` adds what only a disguised text can hold; that pattern takes long to compile.
     """
     between = junk(wide)
     steps: list[str] = []
@@ -67,7 +83,7 @@ def spell(name: str, wide: bool) -> str:
             steps.append(f"(?:[{re.escape(single)}]|{both})")
             index += 2
         else:
-            steps.append(_letter(pair[0], wide))
+            steps.append(_letter(pair[0], wide, _DASHES))
             index += 1
     return between.join(steps)
 

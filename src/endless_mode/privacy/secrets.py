@@ -9,8 +9,8 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
-from endless_mode.privacy.assigned import may_assign, redact_assigned
-from endless_mode.privacy.probing import hits
+from endless_mode.privacy.assigned import find_assigned, redact_assigned
+from endless_mode.privacy.probing import Search, hits, searching
 
 # Where a token may begin inside encoded text: after \n, \u003d, %3D or a colour code. What precedes
 # must not be part of a token itself, or a long run would be tried from each of its characters.
@@ -58,8 +58,9 @@ _UNDERSCORE = _Gate(
 _DASH = _Gate(
     "-",
     re.compile(
-        r"-(?:-{4}BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY|(?<=sk-)[A-Za-z0-9_-]{20}|(?<=glpat-)[A-Za-z0-9_-]{20}"
-        r"|(?<=xox[a-z]-)[A-Za-z0-9-]{10}|(?<=xapp-)[A-Za-z0-9-]{10}|(?<=pypi-)[A-Za-z0-9_-]{16})"
+        r"-(?:[A-Za-z0-9_-]{10}(?:(?<=sk-.{10})[A-Za-z0-9_-]{10}|(?<=glpat-.{10})[A-Za-z0-9_-]{10}"
+        r"|(?<=xox[a-z]-.{10})|(?<=xapp-.{10})|(?<=pypi-.{10})[A-Za-z0-9_-]{6})"
+        r"|-{4}BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY)"
     ),
     (
         _shape("anthropic-key", r"sk-ant-[A-Za-z0-9_-]{20,}+"),
@@ -136,19 +137,20 @@ _PEM = re.compile(
 _BASE64_RUN = re.compile(r"[A-Za-z0-9/+=]{16}")
 _FILLER = frozenset("xX*.-_#")
 
-_RAW_GATES = tuple((gate.pivot.encode(), re.compile(gate.probe.pattern.encode())) for gate in _GATES)
 # Bytes of a character count singly here, and no white space beyond ASCII ends anything: this finds more than there is.
 _RAW_PASSWORD = re.compile(rb"://[^\s/@:\"'<>`]{0,800}:[^\s/@\"'<>`]{1,1000}@")
+
+#: Where in UTF-8 there may be something to redact.
+SECRET_SEARCHES: tuple[Search, ...] = (
+    *(searching(re.compile(gate.probe.pattern.encode()), gate.pivot.encode()) for gate in _GATES),
+    searching(_RAW_PASSWORD, b"://", b"@"),
+    find_assigned,
+)
 
 
 def may_hold_secret(data: bytes) -> bool:
     """Tell whether the text with this UTF-8 has anything to redact; True where only a closer look can tell."""
-    for pivot, probe in _RAW_GATES:
-        if pivot in data and probe.search(data):
-            return True
-    if b"@" in data and b"://" in data and _RAW_PASSWORD.search(data):
-        return True
-    return may_assign(data)
+    return any(search(data, 0) >= 0 for search in SECRET_SEARCHES)
 
 
 def redact_secrets(text: str) -> str:

@@ -8,8 +8,8 @@ import functools
 import re
 from typing import NamedTuple
 
-from endless_mode.privacy.lookalikes import junk, spell, spell_bytes
-from endless_mode.privacy.probing import hits
+from endless_mode.privacy.lookalikes import is_disguised, junk, spell, spell_bytes
+from endless_mode.privacy.probing import Search, hits, searching
 
 NAMES = (
     "private",
@@ -44,6 +44,10 @@ class _Scanner(NamedTuple):
     probes: tuple[tuple[str, re.Pattern[str]], ...]
 
 
+def _is_wide(text: str) -> bool:
+    return is_disguised(text) or any(sign in text for sign in _WIDE_SIGNS)
+
+
 @functools.cache
 def _scanner(wide: bool) -> _Scanner:
     space = junk(wide, space=True)
@@ -62,22 +66,23 @@ def _scanner(wide: bool) -> _Scanner:
     )
 
 
-def _raw_probes() -> tuple[tuple[bytes, re.Pattern[bytes]], ...]:
+def _raw_searches() -> tuple[Search, ...]:
     """For UTF-8, by their first byte: where a head begins, or anything beyond ASCII within what could be one."""
     space = junk(wide=False, space=True)
     names = "|".join(map(spell_bytes, NAMES))
     rest = rf"(?=[\x00-\x20/\\pscPSC\x7f-\xff]){space}(?:\\{{0,3}}/{space})?+(?:{names})"
     probes = {sign[0]: sign + rest for sign in ("<", _ENTITY, _ESCAPE)}
     probes["\xef"] = "(?:" + "|".join(sign.encode().decode("latin-1") for sign in _WIDE_SIGNS) + ")"
-    return tuple((sign.encode("latin-1"), re.compile(form.encode("latin-1"))) for sign, form in probes.items())
+    return tuple(searching(re.compile(form.encode("latin-1")), sign.encode("latin-1")) for sign, form in probes.items())
 
 
-_RAW_PROBES = _raw_probes()
+#: Where in UTF-8 a private tag may stand.
+TAG_SEARCHES = _raw_searches()
 
 
 def may_hold_tag(data: bytes) -> bool:
     """Tell whether a private tag stands in the text with this UTF-8; True where only a closer look can tell."""
-    return any(sign in data and probe.search(data) for sign, probe in _RAW_PROBES)
+    return any(search(data, 0) >= 0 for search in TAG_SEARCHES)
 
 
 def has_tag(text: str) -> bool:
@@ -87,7 +92,7 @@ def has_tag(text: str) -> bool:
 
 def has_tag_indeed(text: str) -> bool:
     """:func:`has_tag` without the look at the bytes first."""
-    scanner = _scanner(not text.isascii())
+    scanner = _scanner(_is_wide(text))
     return any(hits(text, sign, probe, scanner.head) for sign, probe in scanner.probes)
 
 
@@ -97,13 +102,13 @@ def strip_tags(text: str) -> str:
         if not has_tag(text):
             return text
         text = _strip_once(text)
-    while first := _scanner(not text.isascii()).head.search(text):
+    while first := _scanner(_is_wide(text)).head.search(text):
         text = text[: first.start()]
     return text
 
 
 def _strip_once(text: str) -> str:
-    scanner = _scanner(not text.isascii())
+    scanner = _scanner(_is_wide(text))
     shown: list[str] = []
     depths: dict[str | None, int] = {}
     hidden = 0

@@ -15,7 +15,8 @@ from endless_mode.bottle.file import clean_leftovers
 from endless_mode.bottle.view import SessionRow
 from endless_mode.bottle.write import Bottle
 from endless_mode.deliver import resume
-from endless_mode.deliver.desk import RULES, Caller, Desk, is_excluded
+from endless_mode.deliver.desk import RULES, Caller, Desk
+from endless_mode.deliver.eligible import is_excluded
 from endless_mode.deliver.keeper import Keeper
 from endless_mode.deliver.resume import Resumed
 from endless_mode.errors import BadRequest, EndlessError

@@ -8,7 +8,6 @@ branches (``branches.py``).
 from __future__ import annotations
 
 import re
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -16,8 +15,8 @@ import msgspec
 
 from endless_mode.clients.base import Counts, Known, Line, Source
 from endless_mode.clients.claude_code import wording
-from endless_mode.clients.claude_code.branches import find_abandoned
 from endless_mode.clients.claude_code.calls import clean_event
+from endless_mode.clients.claude_code.chain import Chain
 from endless_mode.clients.claude_code.entry import (
     Block,
     Entry,
@@ -29,11 +28,11 @@ from endless_mode.clients.claude_code.entry import (
     ms_of,
     text_of,
 )
+from endless_mode.clients.claude_code.facts import Facts
+from endless_mode.clients.claude_code.screen import Screen, cleared
 from endless_mode.clients.claude_code.state import (
-    MAX_ABANDONED,
     MAX_AWAITED,
     MAX_HIDDEN,
-    RECENT,
     Queued,
     State,
     text_digest,
@@ -41,8 +40,6 @@ from endless_mode.clients.claude_code.state import (
 from endless_mode.clients.claude_code.tool_uses import ToolUses
 from endless_mode.model import (
     Boundary,
-    Branch,
-    Fact,
     Item,
     Message,
     MessageKind,
@@ -70,8 +67,8 @@ _SKIPPED = frozenset(
 _KNOWN = _SKIPPED | {
     *("user", "assistant", "system", "attachment", "queue-operation", "summary", "ai-title", "custom-title")
 }
-#: Last characters of a uuid by which a second copy is known.
-_MARK = 12
+#: Bytes of transcript that are decoded and screened in one go; the processor's cache holds them.
+_GROUP = 1 << 17
 _state = msgspec.json.Decoder(State)
 
 
@@ -94,10 +91,10 @@ class ClaudeCodeReader:
         self._agent = agent
         self._flat = flat
         self._at = _state.decode(state) if state else State()
-        self._facts: dict[str, str] = {}
-        self._tools = ToolUses(source, self._at, hidden)
-        self._recent = deque(self._at.recent, RECENT)
-        self._seen = set(self._recent)
+        self._facts = Facts(self._at)
+        self._chain = Chain(source, self._at)
+        self._screen = Screen()
+        self._tools = ToolUses(source, self._at, self._screen, hidden)
         self._handlers: dict[str, Callable[[Entry, int], Iterator[Item]]] = {
             "user": self._user,
             "assistant": self._assistant,
@@ -111,23 +108,31 @@ class ClaudeCodeReader:
 
     def state(self) -> bytes:
         """The state after the last line fed, as JSON."""
-        self._at.recent = list(self._recent)
+        self._chain.keep()
         return msgspec.json.encode(self._at)
 
     def feed(self, lines: Iterable[Line]) -> Iterator[Item]:
         """The items of the next lines, in order."""
+        for group in _groups(lines):
+            entries = self._decoded(group)
+            for (offset, entry), verdict in zip(entries, cleared([e for _, e in entries]), strict=True):
+                self._screen.cleared = verdict
+                yield from self._entry(entry, offset)
+        self._screen.cleared = False
+
+    def _decoded(self, lines: list[Line]) -> list[tuple[int, Entry]]:
         counts = self.counts
+        found: list[tuple[int, Entry]] = []
         for line in lines:
             entries = decode(line.data, line.offset)
-            if entries is None:
-                if line.data.strip():
-                    counts.lines += 1
-                    counts.skipped += 1
-                continue
-            counts.lines += 1
-            counts.objects += len(entries)
-            for offset, entry in entries:
-                yield from self._entry(entry, offset)
+            if entries is not None:
+                counts.lines += 1
+                counts.objects += len(entries)
+                found += entries
+            elif line.data.strip():
+                counts.lines += 1
+                counts.skipped += 1
+        return found
 
     def _entry(self, entry: Entry, offset: int) -> Iterator[Item]:
         kind = entry.type if isinstance(entry.type, str) else ""
@@ -135,64 +140,20 @@ class ClaudeCodeReader:
             yield from self._tools.subagent(entry, offset, self._agent or text_of(entry.agentId) or "sidechain")
             return
         if kind == "progress":
-            yield from self._tools.progress(entry, offset)
+            if entry.data is not None and entry.data.type == "agent_progress":
+                yield from self._tools.progress(entry, offset)
         elif kind not in _SKIPPED:
             handler = self._handlers.get(kind)
             if handler is None:
                 name = kind[:40]
                 self.counts.unknown[name] = self.counts.unknown.get(name, 0) + 1
                 return
-            yield from self._session_facts(entry)
+            yield from self._facts.stated(entry)
             yield from handler(entry, offset)
         if isinstance(entry.uuid, str):
-            yield from self._chain(entry)
-
-    # -- the chain -----------------------------------------------------------------------------------------
-
-    def _chain(self, entry: Entry) -> Iterator[Item]:
-        """Follow the parent chain: the leaf, loose beginnings, and abandoned branches that grow again."""
-        at, parent = self._at, entry.parentUuid
-        if self._is_copy(text_of(entry.uuid)):
-            return
-        if isinstance(parent, str) and parent != at.leaf:
-            for branch in at.abandoned:
-                if parent not in branch.leaves:
-                    continue
-                if entry.type in ("user", "assistant"):
-                    at.abandoned.remove(branch)
-                    yield Branch(branch.key, branch.offsets, live=True)
-                else:
-                    branch.leaves.append(entry.uuid)
-                    return
-                break
-            if entry.type in ("attachment", "system") or entry.isMeta:
-                at.detached = parent
-        if entry.type == "assistant":
-            at.detached = ""
-        at.leaf = entry.uuid
-
-    def _is_copy(self, uuid: str) -> bool:
-        """Whether this is the second copy of a line of late: then the leaf is where it was."""
-        mark = uuid[-_MARK:]
-        if mark in self._seen:
-            return True
-        if len(self._recent) == RECENT:
-            self._seen.discard(self._recent.popleft())
-        self._recent.append(mark)
-        self._seen.add(mark)
-        return False
-
-    def _typed(self, entry: Entry, offset: int) -> Iterator[Item]:
-        """A typed entry: does it leave a branch behind?"""
-        at, parent = self._at, entry.parentUuid
-        root = parent if isinstance(parent, str) and parent != at.leaf else at.detached
-        at.detached = ""
-        if not root or not at.leaf or any(root in b.leaves for b in at.abandoned):
-            return
-        branch = find_abandoned(self._source, root, offset, key=f"@{offset}", own=text_of(entry.uuid))
-        if branch is not None:
-            at.abandoned = [*at.abandoned, branch][-MAX_ABANDONED:]
-            yield Branch(branch.key, branch.offsets, live=False)
+            grown = self._chain.follow(entry, entry.uuid)
+            if grown is not None:
+                yield grown
 
     # -- user lines ----------------------------------------------------------------------------------------
 
@@ -202,9 +163,8 @@ class ClaudeCodeReader:
             text = clean("\n".join(wording.texts(content)))
             yield Summary(key_of(entry, offset, 0), offset, 0, text, ms_of(entry.timestamp))
             return
-        results = list(iter_blocks(entry.message, "tool_result"))
-        if results:
-            for index, block in results:
+        if isinstance(content, list) and any(block.type == "tool_result" for block in content):
+            for index, block in iter_blocks(entry.message, "tool_result"):
                 yield from self._tools.result(entry, block, offset, index)
             return
         if entry.isMeta:
@@ -219,10 +179,10 @@ class ClaudeCodeReader:
         command = wording.slash_command(first)
         shell = wording.bash_input(first)
         if command is not None:
-            yield from self._typed(entry, offset)
+            yield from self._chain.typed(entry, offset)
             yield from self._command(entry, command, offset)
         elif shell is not None:
-            yield from self._typed(entry, offset)
+            yield from self._chain.typed(entry, offset)
             self._at.bash = offset
             yield from self._said(entry, offset, "shell", f"! {shell}", own=shell)
         elif (printed := wording.bash_output(first)) is not None:
@@ -231,7 +191,7 @@ class ClaudeCodeReader:
             if not self._at.private:
                 yield Message(key_of(entry, offset, 0), offset, 0, "user", "interrupt", "", ms_of(entry.timestamp))
         elif (text := wording.prompt_text(content)) is not None:
-            yield from self._typed(entry, offset)
+            yield from self._chain.typed(entry, offset)
             own = wording.typed_text(content)
             yield from self._said(entry, offset, "plan" if entry.planContent else "prompt", text, own=own)
         else:
@@ -395,14 +355,14 @@ class ClaudeCodeReader:
         body = entry.message
         if body is None or body.model == "<synthetic>":
             return
-        self._usage(entry)
+        self._facts.usage(entry)
         if self._at.private:
             return
         at, message_id = ms_of(entry.timestamp), text_of(body.id)
         blocks = body.content if isinstance(body.content, list) else [Block(type="text", text=body.content)]
         for index, block in enumerate(blocks):
             if block.type == "text" and isinstance(block.text, str):
-                text = clean(block.text)
+                text = self._screen.clean(block.text)
                 if text.strip():
                     key = key_of(entry, offset, index)
                     yield Message(key, offset, index, "assistant", "text", text, at, message_id)
@@ -424,42 +384,8 @@ class ClaudeCodeReader:
             )
 
     def _title(self, entry: Entry, _: int) -> Iterator[Item]:
-        if self._at.private:
-            return
-        for value in (entry.customTitle, entry.aiTitle, entry.summary):
-            if isinstance(value, str) and value.strip():
-                yield from self._fact("title", value)
-                return
-
-    def _session_facts(self, entry: Entry) -> Iterator[Item]:
-        for name, value in (("cwd", entry.cwd), ("version", entry.version), ("branch", entry.gitBranch)):
-            if isinstance(value, str) and value:
-                yield from self._fact(name, value)
-
-    def _fact(self, name: str, value: str) -> Iterator[Item]:
-        if self._facts.get(name) == value:
-            return
-        self._facts[name] = value
-        cleaned = clean(value)
-        kept = text_digest(cleaned) if name == "title" else cleaned
-        if self._at.facts.get(name) != kept:
-            self._at.facts[name] = kept
-            yield Fact(name, cleaned)
-
-    def _usage(self, entry: Entry) -> None:
-        body = entry.message
-        usage = body.usage if body else None
-        if usage is None:
-            return
-        parts = (
-            usage.input_tokens,
-            usage.cache_creation_input_tokens,
-            usage.cache_read_input_tokens,
-            usage.output_tokens,
-        )
-        total = sum(count_of(part) or 0 for part in parts)
-        if total > 0:
-            self._at.context_tokens = total
+        if not self._at.private:
+            yield from self._facts.title(entry)
 
     @property
     def context_tokens(self) -> int:
@@ -470,6 +396,20 @@ class ClaudeCodeReader:
     def cwd(self) -> str:
         """The working directory by the last line that stated one."""
         return self._at.facts.get("cwd", "")
+
+
+def _groups(lines: Iterable[Line]) -> Iterator[list[Line]]:
+    """The lines in groups that are decoded and screened together."""
+    group: list[Line] = []
+    size = 0
+    for line in lines:
+        group.append(line)
+        size += len(line.data)
+        if size >= _GROUP:
+            yield group
+            group, size = [], 0
+    if group:
+        yield group
 
 
 def is_known_type(kind: Any) -> bool:

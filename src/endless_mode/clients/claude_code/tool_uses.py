@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-
-import msgspec
+from copy import copy
 
 from endless_mode.clients.base import Source
 from endless_mode.clients.claude_code.calls import (
@@ -29,6 +28,7 @@ from endless_mode.clients.claude_code.entry import (
     ms_of,
     text_of,
 )
+from endless_mode.clients.claude_code.screen import Screen
 from endless_mode.clients.claude_code.state import MAX_OPEN, OpenCall, State, text_digest
 from endless_mode.model import Item, Message, MessageKind, ToolEvent, Withdrawn
 
@@ -41,8 +41,9 @@ _PLAN_FILE = re.compile(r"/\.claude/plans/[^/]+\.md\Z")
 class ToolUses:
     """Pairs calls with results. What must outlive the process is in ``state``; inputs are read again when lost."""
 
-    def __init__(self, source: Source, state: State, hidden: frozenset[str] = frozenset()) -> None:
+    def __init__(self, source: Source, state: State, screen: Screen, hidden: frozenset[str] = frozenset()) -> None:
         self._source = source
+        self._screen = screen
         self._hidden = hidden
         self._at = state
         self._calls: dict[str, ToolEvent] = {}
@@ -53,10 +54,10 @@ class ToolUses:
         event = call_event(entry, block, offset, index)
         if event is None or is_own(event) or self._known(event.tool_use_id):
             return
-        event = clean_call(event)
+        event = self._clean_call(event)
         self._wait(event)
         yield from self._spoken(event, key_of(entry, offset, index))
-        yield msgspec.structs.replace(event)
+        yield copy(event)
 
     def result(self, entry: Entry, block: Block, offset: int, index: int) -> Iterator[Item]:
         """A tool_result block of the main line. Results of calls that are not known are passed over."""
@@ -74,11 +75,12 @@ class ToolUses:
     def progress(self, entry: Entry, offset: int) -> Iterator[Item]:
         """Old clients copy a subagent's conversation into progress lines; only its changes to files matter."""
         data = entry.data
-        if data is None or data.type != "agent_progress":
+        if data is None:
             return
         raw = bytes(data.message)
         if b'"file_path"' not in raw and b'"notebook_path"' not in raw and b'"tool_result"' not in raw:
             return
+        self._screen.cleared = False  # what lies deeper in a line was not looked at
         for _, inner in decode(raw, offset) or ():
             inner.cwd = inner.cwd or entry.cwd
             yield from self.subagent(inner, offset, text_of(data.agentId) or "subagent")
@@ -94,7 +96,7 @@ class ToolUses:
                 event = call_event(entry, block, offset, index)
                 if event is not None and event.name in _CHANGES and not self._known(event.tool_use_id):
                     event.agent_id = agent
-                    self._wait(clean_call(event))
+                    self._wait(self._clean_call(event))
         elif entry.type == "user":
             for _, block in iter_blocks(entry.message, "tool_result"):
                 if isinstance(block.tool_use_id, str) and block.tool_use_id in self._at.open:
@@ -125,7 +127,12 @@ class ToolUses:
         event.detail = entry.toolUseResult
         event.result_offset, event.ended_at = offset, ms_of(entry.timestamp)
         event.status, event.words = outcome_of(event, bool(block.is_error))
-        return clean_result(event)
+        as_it_stands = self._screen.cleared and not event.words and event.result is block.content
+        return event if as_it_stands else clean_result(event)
+
+    def _clean_call(self, event: ToolEvent) -> ToolEvent:
+        """A call of the present entry, clean."""
+        return event if self._screen.cleared else clean_call(event)
 
     def _called(self, tool_use_id: str) -> ToolEvent | None:
         """The call a result belongs to, read again from its line when another reader saw it."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import lru_cache
-from itertools import chain
 from typing import Any
 
 from endless_mode.clients.claude_code.digest import symbols, tokens
@@ -27,7 +26,8 @@ from endless_mode.model import Digest, ToolEvent
 HUNK, HUNKS = 1_500, 4_000
 #: How much changed text names are looked for in.
 _NAMES = 12_000
-_WORD = re.compile(r"[A-Za-z_$][\w$]{3,60}")
+#: Words of a source but for those of lower case alone (capitalised or not), which are no identifiers by their look.
+_telling = tokens.Sieve(r"[^A-Za-z_$]++|[A-Za-z_$][a-z$]*+(?![\w$])", r"[A-Za-z_$][\w$]*+")
 _SNIPPET = re.compile(r"^[ ]*\d+[→\t]", re.MULTILINE)
 _COMMON = wordset(
     "True False None self this return import from export const function async await class interface type "
@@ -201,20 +201,20 @@ def _names(digest: Digest, path: str, change: Change) -> None:
 
 def _new_names(new: str, old: str, known: Sequence[str]) -> list[str]:
     """Identifiers of the new text that the old does not have; the most specific kinds first."""
-    special = list(_identifiers(new))
+    special = _identifiers(new)
     if not special:
         return []
     before = {*known, *_identifiers(old)}
     return [word for word in special if word not in before][:16]
 
 
-def _identifiers(source: str) -> dict[str, None]:
-    return dict.fromkeys(chain.from_iterable(map(_identifiers_in, dict.fromkeys(source.split()))))
+def _identifiers(source: str) -> list[str]:
+    return list(filter(_is_named, _telling(source)))
 
 
 @lru_cache(maxsize=16_384)
-def _identifiers_in(piece: str) -> tuple[str, ...]:
-    return tuple(word for word in _WORD.findall(piece) if word not in _COMMON and tokens.is_identifier(word))
+def _is_named(word: str) -> bool:
+    return word not in _COMMON and tokens.is_identifier(word)
 
 
 def _snippet_place(result: str) -> str:

@@ -69,10 +69,10 @@ _FORMS = (
     ("a", r"(added \d+ packages?.*)"),
     ("S", r"(Successfully (?:installed|built|tagged) .*)"),
 )
-_BY_FIRST: dict[str, list[re.Pattern[str]]] = {}
-for _first, _form in _FORMS:
-    for _character in _first:
-        _BY_FIRST.setdefault(_character, []).append(re.compile(_form))
+_BY_FIRST: dict[str, re.Pattern[str]] = {
+    character: re.compile("|".join(f"(?:{form})" for first, form in _FORMS if character in first))
+    for character in {character for first, _ in _FORMS for character in first}
+}
 
 _FOUND = re.compile(r".{0,80}\bfound (?:no issues|\d+ (?:issues?|warnings?|errors?|vulnerabilities)).*")
 #: How long it took, and counts of nothing, say nothing later.
@@ -80,25 +80,26 @@ _TIMED = re.compile(
     r"\s*[(\[](?:took |in )?[\d.]+ ?m?s(?:ec\w*)?[)\]]|\s+in [\d.]+ ?[mµ]?s(?:econds?)?\b|;? finished in .*$"
     r"|[,;] 0 (?:ignored|measured|filtered out)"
 )
+#: Every line that :class:`Tally` counts has one of these.
+_COUNTED = ("\t", "--- ", "error TS")
 _GO_PACKAGE = re.compile(r"(ok|FAIL)\s*\t(\S+)\t")
 _GO_TEST = re.compile(r"--- (FAIL|PASS): ")
 
 
-def summaries(lines: list[str]) -> list[str]:
-    """Summary lines of runners, linters and builds, at most five, in order."""
+def summaries(printed: str, lines: list[str]) -> list[str]:
+    """Summary lines of runners, linters and builds, at most five, in order; of an output and its lines."""
     found: list[str] = []
     tally = Tally()
+    counting = any(sign in printed for sign in _COUNTED)
     for line in lines if len(lines) <= _FIRST + _LAST else lines[:_FIRST] + lines[-_LAST:]:
         line = line.strip()[:300]
-        if not line or tally.counts(line):
+        if not line or (counting and tally.counts(line)):
             continue
-        for pattern in _BY_FIRST.get(line[0], ()):
-            if match := pattern.match(line):
-                found.append(_kept(match[match.lastindex or 0]))
-                break
-        else:
-            if "found " in line and (match := _FOUND.match(line)):
-                found.append(_kept(match[0]))
+        forms = _BY_FIRST.get(line[0])
+        if forms is not None and (match := forms.match(line)):
+            found.append(_kept(match[match.lastindex or 0]))
+        elif "found " in line and (match := _FOUND.match(line)):
+            found.append(_kept(match[0]))
     return unique(found + tally.said(), 12)[-5:]
 
 

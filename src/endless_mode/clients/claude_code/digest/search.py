@@ -147,7 +147,7 @@ def _content(digest: Digest, pattern: str, path: str, lines: list[str]) -> None:
     source = path or (digest.paths[0].partition(":")[0] if digest.paths else "")
     defined = symbols.defined(source, "\n".join(contents[:60]), 8)
     stems = [stem.lower() for stem in _LITERAL.findall(pattern)[:8]]
-    words = tokens.words("\n".join(contents[:60])[:2_000])
+    words = tokens.telling_words("\n".join(contents[:60])[:2_000])
     named_ = [w for w in map(tokens.trimmed, words) if tokens.is_identifier(w) and any(s in w.lower() for s in stems)]
     digest.symbols = [name for name in unique(defined, 8) if name not in pattern]
     digest.names = [name for name in unique(named_, 14) if name not in pattern and name not in digest.symbols][:10]

@@ -60,6 +60,9 @@ def bash(event: ToolEvent) -> Digest:
         output = output[status.end() :]
     elif event.status == "ok":
         digest.exit_code = 0
+    if " " in event.cwd and len(event.cwd) > 3:
+        # A path with a space in it would be taken for two.
+        output = output.replace(f"{event.cwd}/", "")
     task = text(detail.background_task_id)
     if " with ID: " in output[:1_000] and (started := _BACKGROUND.search(output[:1_000])):
         task = task or started[1]
@@ -130,7 +133,7 @@ def judge(digest: Digest, command: str, printed: str, failed: bool) -> None:
     done: list[str] = []
     if stripped and not shows:
         done = git.git_results(lines) if _has_git(parts) else []
-        ends = runners.summaries(lines)
+        ends = runners.summaries(printed, lines)
         digest.check = digest.check or bool(ends and failed)
         said += done + ends
     if stripped and (failed or (not shows and _may_hide(command))):

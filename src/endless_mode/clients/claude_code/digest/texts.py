@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from endless_mode.clients.claude_code.detail import Detail, FileDetail, TaskDetail
+from endless_mode.cutting import first_space, last_space
 from endless_mode.model import ToolEvent
 
 #: How much of the beginning and of the end of a long output is looked at (characters).
@@ -87,10 +88,11 @@ def flat(value: str, limit: int) -> str:
 
 
 def window(value: str, head: int = HEAD, tail: int = TAIL) -> str:
-    """The text itself, or its beginning and end with a mark between."""
+    """The text itself, or its beginning and end with a mark between; words are not cut, unless they are very long."""
     if len(value) <= head + tail:
         return value
-    return f"{value[:head]}\n… {len(value) - head - tail} characters …\n{value[-tail:]}"
+    end, start = last_space(value, head), first_space(value, len(value) - tail)
+    return f"{value[:end]}\n… {start - end} characters …\n{value[start:]}"
 
 
 def plain(value: str, head: int = HEAD, tail: int = TAIL) -> str:

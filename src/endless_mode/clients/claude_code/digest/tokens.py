@@ -1,31 +1,32 @@
 """The specific tokens of an output: paths, URLs, hashes, ids, ports, versions, identifiers.
 
-A text is cut into words once, and each different word is judged by its shape alone; no pattern runs over
-the text again, so the cost is linear and small.
+One pattern runs over a text and passes by the words that cannot be specific (most of them: plain lower case);
+each other word is judged by its shape alone, so the cost is linear and small.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import lru_cache
-from itertools import chain
 
 from endless_mode.clients.claude_code.digest.texts import wordset
 
 #: What separates words. ``:`` stays inside (``a.py:12``, ``host:80``), so do ``.``, ``-`` and ``/``.
-_WORD = re.compile(r"[^\s\"'`<>()\[\]{}|,;\\…│├└─━→*]{3,}")
-_PATH = re.compile(r"(?:[A-Za-z]:)?[\w@.+~%$/-]*\w[\w@.+~%$/-]*(?::\d+(?:[:-]\d+)?)?")
+_APART = r"\s\x1c-\x1f\"'`<>()\[\]{}|,;\\…│├└─━→*"
+_PATH = re.compile(r"(?:[A-Za-z]:)?[\w@.+~%$/-]*\w[\w@.+~%$/-]*(?::\d+(?:[:-]\d+)?)?").fullmatch
 _LINE = re.compile(r":\d+(?:[:-]\d+)?$")
-_HASH = re.compile(r"[0-9a-f]{7,40}|[0-9a-f]{64}|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
-_RANGE = re.compile(r"[0-9a-f]{7,40}\.{2,3}[0-9a-f]{7,40}")
-_TICKET = re.compile(r"[A-Z][A-Z0-9]{1,9}-\d{1,6}")
-_HOST = re.compile(r"(?:[\w-]+(?:\.[\w-]+)*|\[::1?\]):\d{2,5}")
-_VERSION = re.compile(r"v?\d+\.\d+(?:\.\d+)+(?:[-+.][\w.]+)?|v\d+\.\d+")
-_IDENT = re.compile(r"[A-Za-z_$][\w$]*(?:(?:\.|::|#)[A-Za-z_$][\w$]*)*(?:\(\))?")
-_NAME = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
-_HUMP = re.compile(r"[a-z0-9][A-Z]")
-_ISSUE = re.compile(r"#\d{1,6}")
+_HASH = re.compile(
+    r"[0-9a-f]{7,40}|[0-9a-f]{64}|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
+).fullmatch
+_RANGE = re.compile(r"[0-9a-f]{7,40}\.{2,3}[0-9a-f]{7,40}").fullmatch
+_TICKET = re.compile(r"[A-Z][A-Z0-9]{1,9}-\d{1,6}").fullmatch
+_HOST = re.compile(r"(?:[\w-]+(?:\.[\w-]+)*|\[::1?\]):\d{2,5}").fullmatch
+_VERSION = re.compile(r"v?\d+\.\d+(?:\.\d+)+(?:[-+.][\w.]+)?|v\d+\.\d+").fullmatch
+_IDENT = re.compile(r"[A-Za-z_$][\w$]*(?:(?:\.|::|#)[A-Za-z_$][\w$]*)*(?:\(\))?").fullmatch
+_HUMP = re.compile(r"[a-z0-9][A-Z]").search
+_SIGN = re.compile(r"[._0-9-]").search
+_ISSUE = re.compile(r"#\d{1,6}").fullmatch
 _TEXT_EXTENSIONS = wordset(
     "py pyi js jsx mjs cjs ts tsx mts vue svelte astro go rs rb ex exs heex java kt kts scala swift cs "
     "php dart c h cc cpp hpp "
@@ -35,92 +36,120 @@ _TEXT_EXTENSIONS = wordset(
     "wasm map snap"
 )
 
+
+class Sieve:
+    """Finds the words worth judging in one pass over a text.
+
+    Args:
+        dull: what is passed by, in runs; together with ``telling`` it must fit everywhere, so that a search never begins
+            again further on.
+        telling: a word worth judging.
+
+    ASCII text, which most is, is searched with ASCII's faster classes.
+    """
+
+    __slots__ = ("_any", "_ascii")
+
+    def __init__(self, dull: str, telling: str) -> None:
+        pattern = rf"(?:{dull})*+(?:({telling})|\Z)"
+        self._ascii, self._any = re.compile(pattern, re.ASCII), re.compile(pattern)
+
+    def __call__(self, value: str) -> dict[str, None]:
+        """The different words found, in order; the empty one may be among them."""
+        pattern = self._ascii if value.isascii() else self._any
+        return dict.fromkeys(pattern.findall(value))
+
+
+#: Words between separators, without those of lower case alone (capitalised or not).
+telling_words = Sieve(rf"[A-Za-z]?+[a-z]*+[{_APART}]++", rf"[^{_APART}]++")
+#: Names, qualified ones whole (``a.b_c``), without those of one word in lower case (capitalised or not).
+_telling_names = Sieve(
+    r"[A-Za-z]?+[a-z]*+[^\w.]++[^A-Za-z_]*+|[A-Za-z][a-z]*+(?!\w|\.[A-Za-z_])|[^A-Za-z_]++",
+    r"[A-Za-z_]\w*+(?:\.[A-Za-z_]\w*+)*+",
+)
+
 URL, PATH, HASH, ID, VERSION, IDENT = range(6)
 
 
-def words(value: str) -> list[str]:
-    """The different words of a text in order."""
-    return list(dict.fromkeys(_WORD.findall(value)))
-
-
-@lru_cache(maxsize=16_384)
 def kind_of(word: str) -> int | None:
     """What a word is, or nothing when it is not specific."""
     if word.isalpha():
-        return IDENT if len(word) <= 80 and _HUMP.search(word) else None
-    if "://api." in word or ("//github.com/" in word and word.count("/") < 4):
-        return IDENT
-    if "://" in word:
-        return (
-            URL
-            if "//avatars." not in word and word.startswith(("http", "ws", "file:", "git", "ssh", "postgres", "redis"))
-            else None
-        )
+        return IDENT if len(word) <= 80 and _HUMP(word) else None
     if "/" in word:
-        return PATH if _is_path(word) else None
-    if "." in word and _LINE.sub("", word).rpartition(".")[2].lower() in _TEXT_EXTENSIONS and _PATH.fullmatch(word):
+        return _kind_of_place(word)
+    if "." in word and _unplaced(word).rpartition(".")[2].lower() in _TEXT_EXTENSIONS and _PATH(word):
         return PATH
     first = word[0]
     if first.isdigit() or first in "abcdefv":
-        if _VERSION.fullmatch(word):
-            return VERSION
-        if _HASH.fullmatch(word) and not word.isalpha() and not word.isdigit():
-            return HASH
-        if _RANGE.fullmatch(word):
+        if "." in word:
+            if _VERSION(word):
+                return VERSION
+            if _RANGE(word):
+                return HASH
+        elif not word.isdigit() and _HASH(word):
             return HASH
     if first == "#":
-        return ID if _ISSUE.fullmatch(word) else None
-    if ":" in word and _HOST.fullmatch(word) and not _clock(word):
+        return ID if _ISSUE(word) else None
+    if ":" in word and _HOST(word) and not _clock(word):
         return ID
-    if first.isupper() and "-" in word and _TICKET.fullmatch(word):
+    if first.isupper() and "-" in word and _TICKET(word):
         return ID
     return IDENT if is_identifier(word) else None
 
 
-@lru_cache(maxsize=16_384)
+def _kind_of_place(word: str) -> int | None:
+    """A word with a slash: a URL, a path, or one of those names that look like either."""
+    if "//" in word:
+        if "://api." in word or ("//github.com/" in word and word.count("/") < 4):
+            return IDENT
+        if "://" in word:
+            known = word.startswith(("http", "ws", "file:", "git", "ssh", "postgres", "redis"))
+            return URL if known and "//avatars." not in word else None
+    return PATH if _is_path(word) else None
+
+
+def _unplaced(word: str) -> str:
+    """A path without the line it may end in."""
+    return _LINE.sub("", word) if ":" in word else word
+
+
 def is_identifier(word: str) -> bool:
     """True for names that a program would give: inner underscores, humps, dots or colons."""
-    if len(word) < 4 or len(word) > 80 or not _IDENT.fullmatch(word):
+    if not 4 <= len(word) <= 80:
         return False
-    return "_" in word.strip("_") or word.endswith("()") or "::" in word or bool(_HUMP.search(word))
+    telling = "_" in word.strip("_") or word.endswith("()") or "::" in word or _HUMP(word)
+    return bool(telling) and _IDENT(word) is not None
 
 
 def identifiers(value: str, known: list[str], limit: int) -> list[str]:
     """Identifiers of a source text in order of appearance, qualified ones whole."""
     found: list[str] = []
     seen = set(known)
-    for word in chain.from_iterable(map(_names_in, _pieces(value))):
-        if word not in seen:
-            seen.add(word)
-            found.append(word)
-            if len(found) == limit:
-                break
-    return found
-
-
-def _pieces(value: str) -> Iterator[str]:
-    """What stands between white space, cut no further than it is asked for."""
+    # Old clients number lines with an arrow; without it nearly every source is ASCII.
+    value = value.replace("→", " ")
     at = 0
     while at < len(value):
         end = value.find("\n", at + _CUT_AT_ONCE)
         end = len(value) if end < 0 else end
-        yield from dict.fromkeys(value[at:end].split())
+        for word in _telling_names(value[at:end]):
+            if word not in seen and _is_special(word):
+                seen.add(word)
+                found.append(word)
+                if len(found) == limit:
+                    return found
         at = end
+    return found
 
 
+#: How much is searched before it is asked whether that is enough (characters).
 _CUT_AT_ONCE = 1_500
 
 
-# Pieces between white space come again and again, in a file read twice as in another: what was found in one is kept.
 @lru_cache(maxsize=16_384)
-def _names_in(piece: str) -> tuple[str, ...]:
-    return tuple(filter(_is_special, _NAME.findall(piece)))
-
-
 def _is_special(word: str) -> bool:
     if not 6 <= len(word) <= 80:
         return False
-    return "." in word or "_" in word or (not word[1:].islower() and bool(_HUMP.search(word)))
+    return "." in word or "_" in word or (not word[1:].islower() and bool(_HUMP(word)))
 
 
 def _clock(word: str) -> bool:
@@ -129,14 +158,14 @@ def _clock(word: str) -> bool:
 
 def _is_path(word: str) -> bool:
     """``and/or`` and ``3/4`` are none; ``src/a.py``, ``/etc/x``, ``./run``, ``feature/x-1`` are."""
-    if not _PATH.fullmatch(word) or not any(map(str.isalpha, word)):
+    if not _PATH(word) or not (word.islower() or any(map(str.isalpha, word))):
         return False
-    body = _LINE.sub("", word)
+    body = _unplaced(word)
     if "//" in body:
         return False
     if body.startswith(("/", "~/", "./", "../")):
         return len(body) > 3 and (body.count("/") > 1 or "." in body[2:])
-    return body.count("/") >= 2 or any(c in body for c in "._-0123456789")
+    return body.count("/") >= 2 or _SIGN(body) is not None
 
 
 def trimmed(word: str) -> str:
@@ -151,7 +180,7 @@ def specific(value: str, known: str = "", limit: int = 12) -> tuple[list[str], l
     """
     paths: dict[str, None] = {}
     ranked: dict[str, int] = {}
-    for word, kind in chain.from_iterable(map(_judged_in, dict.fromkeys(value.split()))):
+    for word, kind in filter(None, map(_judged, telling_words(value))):
         if word in ranked or word in known:
             continue
         if kind == PATH:
@@ -165,18 +194,15 @@ def specific(value: str, known: str = "", limit: int = 12) -> tuple[list[str], l
 
 
 @lru_cache(maxsize=16_384)
-def _judged_in(piece: str) -> tuple[tuple[str, int], ...]:
-    return tuple(filter(None, map(_judged, _WORD.findall(piece))))
-
-
 def _judged(raw: str) -> tuple[str, int] | None:
     """A word as it stands in a text: what of it is specific, and its kind."""
-    if (raw.isalpha() and (raw.islower() or raw[1:].islower() or raw.isupper())) or len(raw) > 240:
+    if len(raw) < 3 or (raw.isalpha() and (raw.islower() or raw[1:].islower() or raw.isupper())) or len(raw) > 240:
         return None
     if "=" in raw and "://" not in raw:
         raw = raw.rpartition("=")[2]
     word = trimmed(raw)
-    if len(word) < 4 and not word.startswith("#"):
+    # Numbers alone and what is too short are the most of what is left.
+    if word.isdecimal() or (len(word) < 4 and not word.startswith("#")):
         return None
     kind = kind_of(word)
     return None if kind is None else (word, kind)
@@ -186,7 +212,7 @@ def shortened(paths: Iterable[str], limit: int) -> list[str]:
     """Paths with their line numbers gathered: ``a.py:3``, ``a.py:9`` become ``a.py:3,9``."""
     lines: dict[str, list[str]] = {}
     for path in paths:
-        found = _LINE.search(path)
+        found = _LINE.search(path) if ":" in path else None
         body = path[: found.start()] if found else path
         numbers = lines.setdefault(body, [])
         if found and len(numbers) < 10:
