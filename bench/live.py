@@ -19,10 +19,11 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from uuid import uuid4
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "src"))
 
-from bench.synthetic import append, generate
+from bench.synthetic import append, generate, leaf
 from endless_mode.home import Home
 from endless_mode.hook import hook
 from endless_mode.worker.client import WorkerClient
@@ -105,20 +106,24 @@ def spread(values: list[float]) -> str:
 
 def answer(path: Path) -> None:
     """The turn's last words: legs without any would look like a client that thrashes."""
-    stamp = time.strftime("%Y-%m-%dT%H:%M:%S.000Z", time.gmtime())
     message = {"role": "assistant", "id": os.urandom(6).hex(), "content": [{"type": "text", "text": "Done."}]}
-    line = {"type": "assistant", "uuid": os.urandom(8).hex(), "timestamp": stamp, "message": message}
-    with path.open("ab") as file:
-        file.write(json.dumps(line).encode() + b"\n")
+    write_line(path, {"parentUuid": leaf(path), "type": "assistant", "message": message})
 
 
 def boundary(path: Path) -> None:
     """What the client writes after a compaction, in short."""
-    line = {"type": "system", "subtype": "compact_boundary", "uuid": os.urandom(8).hex(), "parentUuid": None}
+    meta = {"trigger": "auto", "preTokens": 160_000}
+    above = {"parentUuid": None, "logicalParentUuid": leaf(path)}
+    write_line(path, {**above, "type": "system", "subtype": "compact_boundary", "compactMetadata": meta})
+
+
+def write_line(path: Path, line: dict[str, object]) -> None:
+    """One more entry of the chain."""
     stamp = time.strftime("%Y-%m-%dT%H:%M:%S.000Z", time.gmtime())
-    meta = {"compactMetadata": {"trigger": "auto", "preTokens": 160_000}, "timestamp": stamp}
     with path.open("ab") as file:
-        file.write(json.dumps({**line, **meta}).encode() + b"\n")
+        file.write(
+            json.dumps({**line, "uuid": str(uuid4()), "timestamp": stamp}, separators=(",", ":")).encode() + b"\n"
+        )
 
 
 def big(worker: Worker, mb: float) -> dict[str, list[float]]:

@@ -70,6 +70,11 @@ def session_of(data: bytes) -> bytes:
     return max(Counter(re.findall(rb'"sessionId":"([^"]+)"', data)).items(), key=lambda pair: pair[1])[0]
 
 
+def leaf(path: Path) -> str:
+    """The uuid of the last entry."""
+    return _last(path)[0].parent or ""
+
+
 def _last(path: Path) -> tuple[Start, str]:
     """Session id, leaf and clock, and the client's style, at the end of `path`."""
     with path.open("rb") as file:

@@ -19,6 +19,7 @@ from msgspec import Struct
 
 from endless_mode.claude_mem.reader import FILE
 from endless_mode.deliver.handoff import MARK
+from endless_mode.mentions import mentions
 from endless_mode.settings import GATE, Settings
 
 #: How the heading begins that both programs put over a handoff.
@@ -82,8 +83,8 @@ def foreign_handoff(transcript: Path, offset: int = 0) -> bool:
         with transcript.open("rb") as file:
             file.seek(offset)
             return any(
-                HEADING in line and MARK.encode() not in line and b'"attachment"' in line and b'"hookEvent"' in line
-                for line in file
+                MARK.encode() not in line and b'"attachment"' in line and b'"hookEvent"' in line
+                for _, line in mentions(file, HEADING)
             )
     except OSError:
         return False

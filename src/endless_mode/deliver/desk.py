@@ -101,6 +101,7 @@ class Desk(Reading):
         super().__init__(store, observer)
         self.prefixes = Prefixes(store)
         self._texts: dict[int, BottleText] = {}
+        self._looked: dict[str, int] = {}
         self.installed_at = installed_at(home)
         self._complain = complain
 
@@ -271,7 +272,16 @@ class Desk(Reading):
             return False
         if stands_down(beside(_config_dir(caller), self.home.data_dir), self.settings):
             return True
-        return caller.path is not None and foreign_handoff(caller.path)
+        return caller.path is not None and self._handed_by_another(caller.session_id, caller.path)
+
+    def _handed_by_another(self, session_id: str, path: Path) -> bool:
+        """Whether the other program has handed this session over; what was looked through once is not again."""
+        size = path.stat().st_size if path.exists() else 0
+        looked = self._looked.get(session_id, 0)
+        if foreign_handoff(path, looked if looked <= size else 0):
+            return True
+        self._looked[session_id] = size
+        return False
 
     def _printed(self, at: SessionRow, claim: Claim, mode: str, units: int, budget: int) -> None:
         try:

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from endless_mode.clients.base import Source
 from endless_mode.clients.claude_code.entry import Link, decode_link, iter_blocks
 from endless_mode.clients.claude_code.state import Abandoned
+from endless_mode.mentions import mentions
 
 #: Entries a typed prompt may hang on without anybody having said anything in between.
 _QUIET = ("attachment", "system", "progress")
@@ -26,7 +27,7 @@ def find_abandoned(source: Source, parent: str, before: int, key: str, own: str)
     offsets: list[int] = []
     has_child: set[str] = set()
     seen_parent = False
-    for offset, link in _links(source, before):
+    for offset, link in _links(source, before, parent):
         if not isinstance(link.uuid, str) or link.isSidechain:
             continue
         if link.uuid == own:
@@ -70,9 +71,11 @@ def _above(link: Link) -> str:
     return segment.tailUuid if segment and isinstance(segment.tailUuid, str) else ""
 
 
-def _links(source: Source, before: int) -> Iterable[tuple[int, Link]]:
-    offset = 0
+def _links(source: Source, before: int, parent: str) -> Iterable[tuple[int, Link]]:
+    """The links from the first line on that names ``parent``: no line above it can be the parent or below it."""
     with source.open(0) as stream:
+        offset, _ = next(mentions(stream, parent.encode("utf-8", "surrogatepass")), (before, b""))
+    with source.open(offset) as stream:
         for data in stream:
             if offset >= before:
                 return
