@@ -23,14 +23,14 @@ SHOWN = 24
 class Stage:
     """A temporary home with a transcript that grows, and the hooks that see it."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, session: str) -> None:
         self.root = root
         self.data = root / "data"
         self.project = root / "project"
         self.project.mkdir()
         folder = root / "config" / "projects" / "-demo"
         folder.mkdir(parents=True)
-        self.session = "d3a0ca11-0000-4000-8000-000000000001"
+        self.session = session
         self.transcript = folder / f"{self.session}.jsonl"
         self.environment = {
             **os.environ,
@@ -95,7 +95,7 @@ def main() -> int:
     entries = [json.loads(line) for line in lines]
     cut = next(n for n, e in enumerate(entries) if e.get("subtype") == "compact_boundary")
     root = Path(tempfile.mkdtemp(prefix="endless-demo-"))
-    stage = Stage(root)
+    stage = Stage(root, next(str(e["sessionId"]) for e in entries if e.get("sessionId")))
     try:
         _play(stage, lines, entries, cut)
         return 0
@@ -129,40 +129,36 @@ def _play(stage: Stage, lines: list[bytes], entries: list[dict[str, object]], cu
         f"   SessionStart printed {len(handoff)} characters;"
         f" a second one {len(again)}, the next prompt {len(later)} (must be 0)"
     )
+    title("3. The numbers")
+    _numbers(stage, sum(map(len, lines[: cut + 2])), cut + 2, handoff)
 
-    title("3. What the model is handed: the handoff")
+    title("4. What the model is handed: the handoff")
     print(handoff)
 
     bottle = stage.data / "endless" / "bottles" / f"{stage.session}.md"
     text = bottle.read_text()
-    title("4. The pages its plan names, as the model reads them (their beginnings)")
+    title("5. The pages its plan names, as the model reads them (their beginnings)")
     for call in [line for line in handoff.splitlines() if line.startswith("Read(")]:
         print(call.replace(str(bottle), bottle.name))
         _show(_page(text, call))
 
-    title("5. The bottle: its head and its closing part")
-    _show(text.splitlines())
-    print("   …")
-    closing = text.splitlines()
-    _show(closing[closing.index("## Where things stand") :])
+    title("6. The bottle: one of its lines expanded with `endless show ID`, and where that line stands")
+    place, number = _a_line(text)
+    print("\n".join(stage.endless("show", number).splitlines()[: SHOWN // 2]) + "\n…\n")
+    _show(text.splitlines()[max(place - SHOWN * 2 // 3, 0) :])
+    print(f"\n{CLOSING}")
 
-    title("6. One line of the bottle expanded: `endless show ID`")
-    print("\n".join(stage.endless("show", _some_id(text)).splitlines()[:SHOWN]))
 
-    title("7. The numbers")
+def _numbers(stage: Stage, size: int, count: int, handoff: str) -> None:
     about = json.loads(stage.endless("bottle", str(stage.transcript), "--json", "-o", str(stage.root / "again.md")))
-    size = sum(map(len, lines[: cut + 2]))
-    print(
-        f"   transcript {size / 1e6:.2f} MB, {cut + 2} lines"
-        f" → bottle {about['bytes'] / 1e3:.0f} KB, ≈{about['tokens']:,} tokens"
-    )
+    print(f"   transcript {size / 1e6:.2f} MB, {count} lines", end="")
+    print(f" → bottle {about['bytes'] / 1e3:.0f} KB, ≈{about['tokens']:,} tokens")
     print(
         f"   {about['user_messages']} user and {about['assistant_messages']} assistant messages, verbatim;"
         f" mode {about['mode']}"
     )
     print(f"   handoff {len(handoff):,} characters of at most 9,000")
     print(f"   hooks: median {sorted(stage.times)[len(stage.times) // 2] * 1000:.0f} ms, none on tool calls")
-    print(f"\n{CLOSING}")
 
 
 def title(text: str) -> None:
@@ -187,10 +183,11 @@ def _page(text: str, call: str) -> list[str]:
     return text.splitlines()[start - 1 : start - 1 + limit]
 
 
-def _some_id(text: str) -> str:
-    return next(
-        line[4:].split("]")[0].split("–")[0] for line in text.splitlines() if line.startswith("- [#") and "Ran" in line
-    )
+def _a_line(text: str) -> tuple[int, str]:
+    """Where a line of the bottle stands that tells of a command, and its id."""
+    lines = enumerate(text.splitlines())
+    place, line = next((n, line) for n, line in lines if line.startswith("- [#") and "Ran" in line)
+    return place, line[4:].split("]")[0].split("–")[0]
 
 
 def _show(lines: list[str]) -> None:

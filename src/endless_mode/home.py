@@ -68,6 +68,12 @@ class Home:
             )
 
 
+def passed_over() -> str:
+    """What ``CLAUDE_MEM_DATA_DIR`` says when it is no absolute path, so that neither hooks nor commands take it."""
+    given = os.environ.get("CLAUDE_MEM_DATA_DIR", "")
+    return "" if given.startswith("/") else given
+
+
 def find_home(environ: Mapping[bytes, bytes] | None = None) -> Home:
     """Return the home that the environment names (default: this process's)."""
     known = dict(os.environb if environ is None else environ)

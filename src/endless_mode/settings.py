@@ -155,7 +155,7 @@ class Settings:
     def _fits(self, setting: Setting, value: str) -> bool:
         wanted = setting.check(value)
         if wanted and not any(problem.message.startswith(setting.key) for problem in self.problems):
-            self.problems.append(_bad_value(setting, wanted))
+            self.problems.append(_bad_value(setting, value, wanted))
         return not wanted
 
     def _on(self, name: str) -> bool:
@@ -257,7 +257,7 @@ def set_value(home: Home, key: str, value: str | None) -> None:
     setting = _known(key)
     wanted = setting.check(value) if value is not None else None
     if wanted:
-        raise _bad_value(setting, wanted)
+        raise _bad_value(setting, value or "", wanted)
     content = read_file(home.settings)
     content.pop(setting.key, None)
     if value is not None:
@@ -302,8 +302,8 @@ def _known(key: str) -> Setting:
     return setting
 
 
-def _bad_value(setting: Setting, wanted: str) -> SettingsError:
-    return SettingsError("bad_setting", f"{setting.key} does not take this value.", f"It takes {wanted}.")
+def _bad_value(setting: Setting, value: str, wanted: str) -> SettingsError:
+    return SettingsError("bad_setting", f"{setting.key} does not take {value[:80]!r}.", f"It takes {wanted}.")
 
 
 def _broken(path: Path, what: str) -> SettingsError:

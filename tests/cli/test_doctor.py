@@ -65,6 +65,21 @@ def test_without_an_install_it_fails_with_a_way_out(user: User) -> None:
     assert "Run `endless install`." in ran.out
 
 
+def test_being_switched_off_keeps_it_from_working(user: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    user.run("install")
+    assert "Nothing keeps it from working" in user.run("doctor").err
+    monkeypatch.setenv("CLAUDE_MEM_ENDLESS_MODE_ENABLED", "false")
+    ran = user.run("doctor")
+    assert (ran.code, "FAIL  settings" in ran.out, "Nothing keeps" in ran.err) == (1, True, False)
+
+
+def test_where_nothing_is_installed_no_session_is_missed(user: User) -> None:
+    user.run("install")
+    user.run("uninstall")
+    (user.home.root / "installed").write_text("1\n")
+    assert findings(user)["arriving"]["message"] == "Nothing is installed, so no hook is expected."
+
+
 def test_looking_changes_nothing(user: User) -> None:
     user.run("install")
     user.settings.chmod(0o644)
@@ -101,6 +116,8 @@ def test_broken_settings_are_told_and_not_touched_by_fix(user: User) -> None:
     assert found["hooks"]["status"] == "fail"
     assert found["hooks"]["fixed"].startswith("no:")
     assert user.settings.read_text() == "{ // mine\n}"
+    ran = user.run("doctor", "--fix")
+    assert ran.out.count(found["hooks"]["message"]) == 1 and "not fixed\n" in ran.out and "fixed: no" not in ran.out
 
 
 def test_the_plugin_beside_the_hooks_sends_everything_twice(user: User) -> None:
@@ -108,6 +125,8 @@ def test_the_plugin_beside_the_hooks_sends_everything_twice(user: User) -> None:
     assert status(user, "hooks") == "ok"
     user.run("install")
     assert status(user, "hooks") == "warn"
+    assert findings(user, "--fix")["hooks"]["status"] == "ok"
+    assert "hooks" not in json.loads(user.settings.read_text())
 
 
 def test_an_interpreter_that_does_not_run_the_hook_fails(user: User) -> None:

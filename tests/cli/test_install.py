@@ -142,6 +142,112 @@ def test_rules_only_leaves_the_hooks_to_the_plugin(user: User) -> None:
     assert list(json.loads(user.settings.read_text())) == ["permissions"]
 
 
+PROMISE = "survive compaction"
+
+
+def test_rules_only_after_an_install_leaves_the_hooks_where_they_are(user: User) -> None:
+    user.run("install")
+    before = user.settings.read_bytes()
+    ran = user.run("install", "--rules-only")
+    assert user.settings.read_bytes() == before
+    assert "The hooks that were there stay" in ran.err and PROMISE not in ran.err
+    assert user.run("status", "--json").json["on"] is True
+
+
+def test_rules_only_takes_out_hooks_that_an_enabled_plugin_doubles(user: User) -> None:
+    user.run("install")
+    user.write(json.dumps({**json.loads(user.settings.read_text()), "enabledPlugins": {"endless-mode@m": True}}))
+    ran = user.run("install", "--rules-only")
+    assert set(json.loads(user.settings.read_text())) == {"permissions", "enabledPlugins"}
+    assert "the plugin endless-mode@m brings the same" in ran.err and PROMISE not in ran.err
+
+
+def test_rules_alone_promise_nothing_and_are_called_rules(user: User) -> None:
+    ran = user.run("install", "--rules-only")
+    assert "The permission rules were put into" in ran.err and "no session is recorded" in ran.err
+    assert PROMISE not in ran.err
+    ran = user.run("uninstall")
+    assert "Our permission rules were taken out of" in ran.err and "hooks" not in ran.err.partition("\n")[0]
+
+
+def test_what_is_still_elsewhere_is_called_what_it_is(user: User) -> None:
+    user.run("install", "--rules-only")
+    user.run("install", "--project")
+    ran = user.run("uninstall", "--project")
+    assert "Our hooks and permission rules were taken out of" in ran.err
+    assert f"Our permission rules are still in {user.settings}." in ran.err
+
+
+def test_an_install_that_something_switches_off_promises_nothing(user: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    user.write('{"disableAllHooks": true}')
+    ran = user.run("install")
+    assert "it does not work yet: `disableAllHooks`" in ran.err and PROMISE not in ran.err
+    user.write("{}")
+    monkeypatch.setenv("CLAUDE_MEM_ENDLESS_MODE_ENABLED", "false")
+    assert PROMISE not in user.run("install").err
+
+
+@pytest.mark.parametrize("text", ["", "\n"])
+def test_an_empty_file_holds_no_settings_and_is_empty_again_afterwards(user: User, text: str) -> None:
+    user.write(text)
+    assert user.run("install").code == 0
+    assert user.run("status", "--json").json["on"] is True
+    user.run("uninstall")
+    assert user.settings.read_text() == text
+
+
+def test_of_many_backups_the_first_and_the_newest_stay(user: User) -> None:
+    user.write(BEFORE)
+    for n in range(7):
+        user.run("install")
+        user.write(json.dumps({**json.loads(user.settings.read_text()), "n": n}))
+        user.run("uninstall")
+    (user.client / "settings.json.endless-mine").write_text("not ours")
+    user.run("install")
+    kept = file.backups(user.settings)
+    assert len(kept) == 1 + file.KEPT
+    assert kept[0].read_text() == BEFORE
+    assert json.loads(kept[-1].read_text())["n"] == 6
+    assert (user.client / "settings.json.endless-mine").exists()
+
+
+def test_an_uninstall_finds_the_home_that_the_hooks_name(user: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CLAUDE_MEM_DATA_DIR", str(user.root / "it's da ta"))
+    user.run("install")
+    chosen = user.home
+    monkeypatch.delenv("CLAUDE_MEM_DATA_DIR")
+    ran = user.run("uninstall", "--json")
+    assert ran.json["home"] == str(chosen.root)
+    assert not user.client.exists()
+    assert not (chosen.root / "installed").exists() and not (chosen.run / "install.json").exists()
+
+
+def test_a_directory_that_somebody_else_wrote_into_hooks_is_not_purged(user: User) -> None:
+    user.run("install")
+    precious = user.root / "precious/endless"
+    precious.mkdir(parents=True)
+    local = user.project / ".claude/settings.local.json"
+    user.write(user.settings.read_text().replace("; exit 0", f" {precious.parent}; exit 0"), local)
+    ran = user.run("uninstall", "--project", "--purge", "--json")
+    assert ran.json["home"] == str(user.home.root)
+    assert precious.exists()
+
+
+def test_an_install_with_another_data_directory_takes_the_first_ones_place(
+    user: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    user.write(BEFORE)
+    user.run("install")
+    first = user.home
+    monkeypatch.setenv("CLAUDE_MEM_DATA_DIR", str(user.root / "data"))
+    user.run("install")
+    user.run("uninstall")
+    assert user.settings.read_text() == BEFORE
+    monkeypatch.delenv("CLAUDE_MEM_DATA_DIR")
+    assert user.run("uninstall", "--json").json["changed"] is False
+    assert not (first.root / "installed").exists()
+
+
 @pytest.mark.parametrize(
     ("text", "code"),
     [('{"a": 1 // no', "settings_broken"), ('{"hooks": [1]}', "settings_shape"), ("\udc80", "settings_broken")],

@@ -100,6 +100,20 @@ def test_the_gate_switches_it_off(user: User, monkeypatch: pytest.MonkeyPatch) -
     assert user.run("status", "--json").json["on"] is False
 
 
+def test_hooks_that_the_client_is_told_not_to_run_leave_it_off(user: User) -> None:
+    user.run("install")
+    user.write(json.dumps({**json.loads(user.settings.read_text()), "disableAllHooks": True}))
+    told = user.run("status", "--json").json
+    assert (told["on"], told["installed"], told["enabled"]) == (False, True, True)
+    assert "disableAllHooks" in told["switched_off"]
+    assert "is off." in user.run("status").out
+
+
+def test_a_settings_file_that_cannot_be_read_is_named_once(user: User) -> None:
+    user.write("{ // mine\n}")
+    assert user.run("status").out.count(str(user.settings)) == 1
+
+
 def test_the_plugin_counts_as_installed(user: User) -> None:
     user.write('{"enabledPlugins": {"endless-mode@somewhere": true}}')
     told = user.run("status", "--json").json

@@ -21,7 +21,9 @@ def test_a_worker_is_started_seen_and_stopped(user: User) -> None:
     assert user.run("worker", "start", "--json").json["pid"] == started.json["pid"]
     assert user.run("worker", "stop", "--json").json == {"stopped": True}
     assert user.run("worker", "stop", "--json").json == {"stopped": False}
-    assert user.run("worker", "status").code == 1
+    ran = user.run("worker", "status")
+    assert (ran.code, ran.err) == (1, "")
+    assert "No worker runs." in ran.out
 
 
 def test_the_log_is_shown_from_its_end_across_a_rotation(user: User) -> None:
@@ -58,7 +60,7 @@ def test_settings_are_set_listed_and_unset_with_their_sources(user: User, monkey
 )
 def test_a_bad_name_or_value_is_refused_and_nothing_is_written(user: User, words: tuple[str, ...], code: str) -> None:
     ran = user.run("config", *words, "--json")
-    assert ran.code == 1
+    assert ran.code == 2
     assert json.loads(ran.err)["code"] == code
     assert not user.home.settings.exists()
 

@@ -123,6 +123,16 @@ def test_a_rule_the_user_had_before_stays_after_uninstalling() -> None:
     assert json.loads(merge.uninstall(after, "settings", trace)) == json.loads(text)
 
 
+@pytest.mark.parametrize("text", ["", "\n", " \r\n", "\ufeff"])
+def test_a_text_in_which_nothing_stands_holds_no_settings_and_comes_back(text: str) -> None:
+    after, trace = merge.install(text, "settings", HOOKS, RULES, None)
+    assert set(json.loads(after)) == {"hooks", "permissions"}
+    again, kept = merge.install(after, "settings", HOOKS, RULES[1:], trace)
+    assert merge.uninstall(again, "settings", kept) == text
+    changed = json.dumps({**json.loads(again), "model": "opus"})
+    assert json.loads(merge.uninstall(changed, "settings", kept)) == {"model": "opus"}
+
+
 def test_a_settings_text_with_a_byte_order_mark_keeps_it() -> None:
     text = '\ufeff{\n  "model": "opus"\n}\n'
     after, trace = merge.install(text, "settings", HOOKS, RULES, None)
@@ -134,7 +144,6 @@ def test_a_settings_text_with_a_byte_order_mark_keeps_it() -> None:
     ("text", "code", "says"),
     [
         ('{\n  // mine\n  "a": 1\n}', "settings_broken", "line 2"),
-        ("", "settings_broken", "not valid JSON"),
         ('{"a": 1,}', "settings_broken", "not valid JSON"),
         ("[" * 100_000, "settings_broken", "not valid JSON"),
         ("[]", "settings_shape", "not an object"),

@@ -5,13 +5,12 @@ from __future__ import annotations
 import argparse
 import importlib
 import keyword
-import os
 import sys
 from collections.abc import Sequence
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from endless_mode import __version__
-from endless_mode.cli.output import report
+from endless_mode.cli.output import OutputError, held_talk, report, say, stdout_bytes, to_nowhere
 from endless_mode.errors import EndlessError
 
 #: What the commands are about → command → what it is for. The module of a command's name in this package (a keyword
@@ -39,8 +38,11 @@ GROUPS = {
         "forget": "remove sessions or texts for good",
     },
 }
-#: Errors of commands that were called without saying what for.
-WRONG_USAGE = {"no_session_named", "nothing_selected"}
+#: Errors of commands that were called with the wrong words, or without saying what for.
+WRONG_USAGE = {
+    *("no_session_named", "nothing_selected", "nothing_asked"),
+    *("bad_id", "bad_date", "bad_setting", "unknown_setting"),
+}
 COMMANDS = {name: about for group in GROUPS.values() for name, about in group.items()}
 
 
@@ -48,6 +50,10 @@ class Parser(argparse.ArgumentParser):
     """Says what is wrong with the words of a command line in the shape of all our errors; the exit code is 2."""
 
     as_json = False
+
+    def __init__(self, *args: Any, **more: Any) -> None:
+        super().__init__(*args, **more)
+        self.set_defaults(parser=self)  # the innermost one that was called knows best what it takes
 
     def error(self, message: str) -> NoReturn:
         """Report wrong usage and exit."""
@@ -59,24 +65,51 @@ class Parser(argparse.ArgumentParser):
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; return the exit code: 0 done, 1 failed, 2 wrong usage."""
-    parser, words = _parser(), list(sys.argv[1:] if argv is None else argv)
-    Parser.as_json = "--json" in words
-    takes_more = _add_command(parser, words)
-    words, more = _parted(words) if takes_more else (words, [])
-    given = parser.parse_args(words, argparse.Namespace(more=more))
-    if given.command is None:
-        parser.print_help()
-        return 2
     try:
-        return int(given.run(given))
-    except EndlessError as error:
-        report(error, as_json=bool(getattr(given, "json", False)))
-        return 2 if error.code in WRONG_USAGE else 1
+        try:
+            return _run(list(sys.argv[1:] if argv is None else argv))
+        finally:
+            stdout_bytes(b"")  # what argparse has printed is written out here, where it can still be reported
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        to_nowhere(1)
+        return 1
+    except OutputError as error:
+        to_nowhere(1)
+        report(error, as_json=Parser.as_json)
         return 1
     except KeyboardInterrupt:
         return 130
+
+
+def _run(words: list[str]) -> int:
+    parser = _parser()
+    takes_more = _add_command(parser, words)
+    words, more = _parted(words) if takes_more else (words, [])
+    Parser.as_json = "--json" in words
+    given, unknown = parser.parse_known_args(words, argparse.Namespace(more=more))
+    if unknown:
+        given.parser.error(f"unrecognized arguments: {' '.join(unknown)}")
+    if given.command is None:
+        parser.print_help()
+        return 2
+    as_json = bool(getattr(given, "json", False))
+    try:
+        with held_talk(hold=as_json):
+            _note_data_dir()
+            return int(given.run(given))
+    except OutputError:
+        raise
+    except EndlessError as error:
+        report(error, as_json=as_json)
+        return 2 if error.code in WRONG_USAGE else 1
+
+
+def _note_data_dir() -> None:
+    """A data directory that is named in a way nobody takes is passed over, by hooks too; say so."""
+    from endless_mode.home import passed_over
+
+    if wrong := passed_over():
+        say(f"note: CLAUDE_MEM_DATA_DIR is {wrong!r}, which is no absolute path, and is passed over")
 
 
 def _parser() -> argparse.ArgumentParser:

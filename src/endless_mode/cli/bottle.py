@@ -14,7 +14,7 @@ from endless_mode.bottle.entries import Document, Header, Speech
 from endless_mode.bottle.file import better_there, replacing
 from endless_mode.bottle.session import write_document
 from endless_mode.bottle.text import BottleText
-from endless_mode.cli.output import emit, say, stdout_bytes
+from endless_mode.cli.output import emit, say, stdout_bytes, write_text
 from endless_mode.cli.target import Found, best
 from endless_mode.errors import EndlessError
 from endless_mode.tokens import estimate_tokens, weigh
@@ -66,14 +66,21 @@ def run(given: argparse.Namespace) -> int:
     if given.json:
         emit({**about, "text": text} if given.stdout else about)
     elif not given.stdout:
-        print(place)
+        write_text(f"{place}\n")
         say(
             f"{about['mode']}: {users} user and {assistants} assistant messages,"
             f" {about['legs']} legs, ≈{made.tokens:,} tokens"
         )
-    if found.rung != "transcript":
-        say(f"note: {found.why}")
+    tell_source(found, made)
     return 0
+
+
+def tell_source(found: Found, made: Made) -> None:
+    """Say what the bottle is made from when that is not the transcript as it is."""
+    if made.kept is not None:
+        say(f"note: {found.why}; the bottle from before is better than what is left and stays as it is")
+    elif found.rung != "transcript":
+        say(f"note: {found.why}")
 
 
 def output_place(wanted: Path | None, found: Found) -> Path:
@@ -113,6 +120,12 @@ def put(place: Path, found: Found, *, asked: bool) -> Made:
             data = b"".join(parts)
             place.write_bytes(data)
             return msgspec.structs.replace(made, text=BottleText(data))
+        if asked and not place.parent.is_dir():
+            raise EndlessError(
+                "cannot_write",
+                f"There is no directory {place.parent}.",
+                "Make it, or choose another place with -o FILE.",
+            )
         there = better_there(place, found.document.header.mode)
         if there is None or there.header.content_session_id != found.session_id:
             with replacing(place) as file:
@@ -126,7 +139,6 @@ def put(place: Path, found: Found, *, asked: bool) -> Made:
         raise EndlessError(
             "better_bottle", f"{place} is a better bottle of this session.", "Choose another place with -o FILE."
         )
-    say("note: a better bottle of this session was there already and stays")
     text = BottleText(place)
     said = [e.role for e in there.entries if isinstance(e, Speech)]
     counts = (said.count("user"), said.count("assistant"))

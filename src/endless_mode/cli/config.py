@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from endless_mode.cli.install import refuse_windows
+from endless_mode.cli.install import refuse_relative_home, refuse_windows
 from endless_mode.cli.output import emit, say, table, write_text
 from endless_mode.errors import SettingsError
 
@@ -34,6 +34,7 @@ def run(given: argparse.Namespace) -> int:
 
     home = find_home()
     if given.action in ("set", "unset"):
+        refuse_relative_home()
         set_value(home, given.name, given.value if given.action == "set" else None)
     settings = load(home, strict=True)
     if given.action == "list":

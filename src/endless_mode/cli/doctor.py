@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from endless_mode.home import Home
     from endless_mode.install.checks import Check, Looker
 
+#: How the outcome of a repair begins that could not be made.
+NOT_FIXED = "no: "
 _SIGNS = {"ok": "ok  ", "warn": "warn", "fail": "FAIL"}
 
 
@@ -41,7 +43,11 @@ def run(given: argparse.Namespace) -> int:
         emit({"ok": not failed, "home": str(home.root), "checks": checks})
         return int(failed)
     write_text("".join(map(_shown, checks)))
-    say("Something is wrong; see the lines marked FAIL." if failed else "Nothing keeps it from working.")
+    warned = any(check.status == "warn" for check in checks)
+    if failed:
+        say("Something keeps it from working; see the lines marked FAIL.")
+    else:
+        say(f"Nothing keeps it from working{'; see the lines marked warn' if warned else ''}.")
     return int(failed)
 
 
@@ -50,7 +56,10 @@ def _shown(check: Check) -> str:
     if check.hint and check.status != "ok":
         lines.append(f"{'':18}{check.hint}")
     lines += [f"{'':18}{detail}" for detail in check.details]
-    if check.fixed:
+    if check.fixed.startswith(NOT_FIXED):
+        why = check.fixed.removeprefix(NOT_FIXED)
+        lines.append(f"{'':18}not fixed{'' if why == check.message else f': {why}'}")
+    elif check.fixed:
         lines.append(f"{'':18}fixed: {check.fixed}")
     return "\n".join(lines) + "\n"
 
@@ -106,11 +115,13 @@ def fix(home: Home, checks: list[Check]) -> dict[str, str]:
 def _install(home: Home) -> str:
     """Install again wherever something of ours is, else into the user's settings."""
     from endless_mode.install.apply import install_into, settings_path
-    from endless_mode.install.look import places
+    from endless_mode.install.look import places, plugin, settings_of
 
-    there = [Path(place.path) for place in places(home) if place.events] or [settings_path(False)]
+    known = places(home)
+    rules_only = bool(plugin(settings_of(Path(place.path)) for place in known))
+    there = [Path(place.path) for place in known if place.events] or [settings_path(False)]
     try:
-        changed = [path for path in there if install_into(home, path).changed]
+        changed = [path for path in there if install_into(home, path, rules_only=rules_only).changed]
     except EndlessError as error:
-        return f"no: {error.message}"
+        return f"{NOT_FIXED}{error.message}"
     return "installed anew" if changed else ""

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import os
+from contextlib import closing
 from datetime import datetime, timedelta
 
-from endless_mode.cli.naming import whole_id
-from endless_mode.cli.output import emit, say, table, when
+from endless_mode.cli.naming import too_short, whole_id
+from endless_mode.cli.output import emit, say, table, when, write_text
 from endless_mode.cli.target import config_dir
+from endless_mode.cli.words import directory
+from endless_mode.clients.claude_code import ClaudeCode
+from endless_mode.deliver.ladder import best_document
 from endless_mode.errors import EndlessError, WorkerError
 from endless_mode.forgetting import Doomed, Forgot, Selection, forget, plan
 from endless_mode.home import Home, find_home
@@ -23,7 +26,9 @@ PATIENCE = 600.0
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Add this command's arguments."""
     parser.add_argument("session", metavar="SESSION", nargs="?", default="", help="this session")
-    parser.add_argument("--project", metavar="DIR", default="", help="sessions of this directory and below")
+    parser.add_argument(
+        "--project", metavar="DIR", type=directory, default="", help="sessions of this directory and below"
+    )
     parser.add_argument(
         "--since", metavar="DATE", default="", help="sessions active on or after DATE (2026-01-31 or 2026-01-31T10:00)"
     )
@@ -37,31 +42,47 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(given: argparse.Namespace) -> int:
-    """Show what would go, or let it go."""
+    """Show what would go, or let it go; 1 when there is nothing."""
     home = find_home()
     if not home.database.exists():
         raise EndlessError("no_store", "There is no database yet: nothing is kept.", "")
     chosen = Selection(
         whole_id(home, given.session, config_dir()),
-        _directory(given.project),
+        given.project,
         _moment(given.since),
         _moment(given.until, end=True),
         given.text,
     )
-    found = _carry_out(home, chosen, now=given.now) if given.yes else _look(home, chosen)
+    found = _look(home, chosen)
+    nothing = not found.sessions and not found.files
+    if given.session and nothing and chosen == Selection(session=chosen.session):
+        raise EndlessError(
+            "no_such_session",
+            f"No session {chosen.session[:140]!r} is known, or it was forgotten before.",
+            f"See `endless sessions`. {too_short(chosen.session)}".strip(),
+        )
+    if given.yes and not nothing:
+        found = _carry_out(home, chosen, now=given.now)
     if given.json:
-        emit({"done": given.yes, "sessions": found.sessions, "files": found.files})
-        return 0
-    tell(found, done=given.yes)
-    return 0
+        emit({"done": given.yes and not nothing, "sessions": found.sessions, "files": found.files})
+    else:
+        tell(found, done=given.yes)
+    return int(nothing)
 
 
 def _look(home: Home, chosen: Selection) -> Forgot:
-    db = open_reader(home.database)
-    try:
-        return plan(db, home, chosen)
-    finally:
-        db.close()
+    """What would go. A session nobody keeps anything of is none."""
+    with closing(open_reader(home.database)) as db:
+        found = plan(db, home, chosen)
+    found.sessions = [one for one in found.sessions if one.stored or found.files or _elsewhere(home, one.session)]
+    return found
+
+
+def _elsewhere(home: Home, session: str) -> bool:
+    """Whether the client or claude-mem keeps anything of a session that is not stored here."""
+    if ClaudeCode().find_transcript(session, config_dir()) is not None:
+        return True
+    return best_document(home, None, session, config_dir=config_dir()).document is not None
 
 
 def _carry_out(home: Home, chosen: Selection, *, now: bool) -> Forgot:
@@ -79,15 +100,14 @@ def _carry_out(home: Home, chosen: Selection, *, now: bool) -> Forgot:
 def tell(found: Forgot, *, done: bool) -> None:
     """Print what went, or would."""
     if not found.sessions and not found.files:
-        say("Nothing fits.")
+        say("Nothing fits, so nothing was changed.")
         return
     rows = [
         [one.session, when(one.at), _share(one), str(one.messages), str(one.events), one.project]
         for one in found.sessions
     ]
-    print(table(("session", "last", "", "messages", "tool uses", "project"), rows))
-    for path in found.files:
-        print(path)
+    heads = ("session", "last", "what goes", "messages", "tool uses", "project")
+    write_text("\n".join([table(heads, rows), *found.files]) + "\n")
     if done:
         say("Forgotten. The client's own transcripts are as they were; what is forgotten is not read from them again.")
     else:
@@ -97,11 +117,7 @@ def tell(found: Forgot, *, done: bool) -> None:
 def _share(one: Doomed) -> str:
     if not one.stored:
         return "not stored here; no bottle of it will be made"
-    return "everything" if one.whole else ""
-
-
-def _directory(given: str) -> str:
-    return os.path.abspath(os.path.expanduser(given)) if given else ""  # noqa: PTH100, PTH111  links stay as they are
+    return "everything" if one.whole else "what holds the text"
 
 
 def _moment(given: str, *, end: bool = False) -> int | None:

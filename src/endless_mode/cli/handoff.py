@@ -6,8 +6,8 @@ import argparse
 from pathlib import Path
 
 from endless_mode.bottle.write import Bottle
-from endless_mode.cli.bottle import PLACE, output_place, put
-from endless_mode.cli.output import emit, say, write_text
+from endless_mode.cli.bottle import PLACE, output_place, put, tell_source
+from endless_mode.cli.output import emit, write_text
 from endless_mode.cli.target import best
 from endless_mode.deliver.handoff import compose, followed, plan_budget
 from endless_mode.deliver.ladder import state_of, task_in
@@ -45,7 +45,7 @@ def run(given: argparse.Namespace) -> int:
         context = found.context_tokens if given.context_tokens is None else given.context_tokens
         budget = plan_budget(context, load(found.home).plan_tokens)
         bottle = Bottle(place, whole.header.mode, found.offset, found.gap, made.text)
-        handoff = compose(bottle, state_of(whole), task_in(whole), budget, "00000000")
+        handoff = compose(bottle, state_of(whole), task_in(whole), budget, marker="")
     pages = followed(made.text.whole(), handoff.plan) if given.follow else ""
     if given.json:
         emit(
@@ -64,6 +64,5 @@ def run(given: argparse.Namespace) -> int:
         )
     else:
         write_text(handoff.text + "\n" + (f"\n{pages}\n" if pages else ""))
-    if found.rung != "transcript":
-        say(f"note: {found.why}")
+    tell_source(found, made)
     return 0

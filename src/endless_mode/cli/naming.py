@@ -34,6 +34,11 @@ def whole_id(home: Home, given: str, config_dir: Path | None = None) -> str:
     return given if given in found or not found else found.pop()
 
 
+def too_short(given: str) -> str:
+    """What to say of a beginning that is too short to be taken for an id; empty for any other."""
+    return f"Of a longer id give {SHORTEST} characters or more." if len(given) < SHORTEST else ""
+
+
 def _stored(home: Home, given: str) -> set[str]:
     if not home.database.exists():
         return set()

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
 
 from endless_mode.errors import EndlessError
+
+#: What was said while a command runs whose errors are to stand alone on standard error; None when nothing is held back.
+_held: list[str] | None = None
+
+
+class OutputError(EndlessError):
+    """Standard output cannot be written."""
 
 
 def report(error: EndlessError, *, as_json: bool) -> None:
@@ -24,27 +33,76 @@ def report(error: EndlessError, *, as_json: bool) -> None:
 
 
 def say(text: str) -> None:
-    """Talk: a line on standard error."""
-    print(text, file=sys.stderr)
+    """Talk: a line on standard error. Where nobody can hear it, nothing is said."""
+    if _held is not None:
+        _held.append(text)
+        return
+    try:
+        print(text, file=sys.stderr, flush=True)
+    except OSError:
+        to_nowhere(2)
+
+
+@contextmanager
+def held_talk(*, hold: bool) -> Iterator[None]:
+    """With ``hold``, what is said inside comes out at the end, and not at all when an error ends it."""
+    global _held
+    if not hold:
+        yield
+        return
+    _held = []
+    try:
+        yield
+        told = _held
+    finally:
+        _held = None
+    for text in told:
+        say(text)
 
 
 def emit(value: Any) -> None:
     """One stable JSON document on standard output."""
-    sys.stdout.write(msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n")
+    write_text(msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n")
 
 
 def write_text(text: str) -> None:
     """Text on standard output as UTF-8, whatever the locale."""
-    sys.stdout.flush()
-    sys.stdout.buffer.write(text.encode("utf-8", "replace"))
-    sys.stdout.buffer.flush()
+    stdout_bytes(text.encode("utf-8", "replace"))
 
 
 def stdout_bytes(data: bytes) -> None:
-    """A piece of text on standard output as it is."""
-    sys.stdout.flush()
-    sys.stdout.buffer.write(data)
-    sys.stdout.buffer.flush()
+    """A piece of text on standard output as it is.
+
+    Raises:
+        OutputError: it cannot be written. A reader who went away is a :class:`BrokenPipeError`.
+    """
+    if sys.stdout is None:  # the shell closed it
+        if data:
+            raise _not_written("it is closed")
+        return
+    try:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise _not_written(error.strerror) from error
+
+
+def _not_written(why: str | None) -> OutputError:
+    return OutputError(
+        "cannot_write",
+        f"Standard output cannot be written: {why}.",
+        "Make room where it goes, or send it somewhere else.",
+    )
+
+
+def to_nowhere(descriptor: int) -> None:
+    """Let what is still to be written there vanish, so that the end of the process does not fail over it."""
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, descriptor)
+    os.close(null)
 
 
 def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -1,23 +1,34 @@
-"""``endless rebuild``: derive the store from the transcripts once more. Ids, deliveries and bottles stay."""
+"""``endless rebuild``: derive the store from the transcripts once more. Ids and deliveries stay."""
 
 from __future__ import annotations
 
 import argparse
+import fcntl
+import os
 import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 
 from endless_mode.cli.naming import whole_id
 from endless_mode.cli.output import emit, progress, say
 from endless_mode.errors import EndlessError
-from endless_mode.home import find_home
+from endless_mode.home import Home, find_home
 from endless_mode.ingest import ingest_file
+from endless_mode.install.apply import stop_worker
 from endless_mode.store import Store, StoreBusy
+from endless_mode.worker.client import ensure_worker
+
+#: Seconds that a worker may take to start before it is asked to end.
+STARTING = 15.0
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Add this command's arguments."""
     parser.add_argument("session", metavar="SESSION", nargs="?", default="", help="only this session")
+    parser.epilog = "A worker that runs is stopped for it and started again; best while no session is at work."
     parser.add_argument("--json", action="store_true", help="print one JSON document")
 
 
@@ -31,7 +42,7 @@ def run(given: argparse.Namespace) -> int:
     done: list[str] = []
     gone: list[str] = []
     only = whole_id(home, given.session)
-    with _writing(home.database) as store:
+    with _worker_away(home), Store.open(home.database, patience=5.0) as store:
         for session_id, path in store.read(lambda db: _transcripts(db, only)):
             if not Path(path).exists():
                 gone.append(session_id)
@@ -50,12 +61,35 @@ def run(given: argparse.Namespace) -> int:
     return 0
 
 
-def _writing(database: Path) -> Store:
+@contextmanager
+def _worker_away(home: Home) -> Iterator[None]:
+    """No worker runs inside and none is started; one that ran comes back afterwards.
+
+    The right to start one is a lock (``hook/slow.py``). Hooks that come meanwhile keep their events for the next worker.
+    """
+    home.create()
+    lock = os.open(home.start_lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    ran = False
     try:
-        return Store.open(database)
-    except StoreBusy as error:
-        hint = "The worker writes it while it runs: `endless worker stop`, then run the command again."
-        raise StoreBusy(error.code, error.message, hint) from error
+        _take(lock)
+        ran = stop_worker(home)
+        yield
+    finally:
+        os.close(lock)
+        if ran:
+            with suppress(EndlessError):
+                ensure_worker(home)
+
+
+def _take(lock: int) -> None:
+    until = time.monotonic() + STARTING
+    while True:
+        try:
+            return fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            if time.monotonic() > until:
+                raise StoreBusy("store_busy", "A worker is starting all the time.", "Run the command again.") from error
+            time.sleep(0.02)
 
 
 def forget_cursor(db: sqlite3.Connection, session_id: str) -> None:

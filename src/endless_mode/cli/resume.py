@@ -9,7 +9,7 @@ import shutil
 from pathlib import Path
 
 from endless_mode.cli.naming import whole_id
-from endless_mode.cli.output import emit, say
+from endless_mode.cli.output import emit, say, write_text
 from endless_mode.cli.target import config_dir
 from endless_mode.errors import EndlessError
 from endless_mode.home import Home, find_home
@@ -76,7 +76,7 @@ def run(given: argparse.Namespace) -> int:
         )
         return 0
     if given.only_print:
-        print(f"cd {shlex.quote(str(directory))} && {shlex.join(command)}")
+        write_text(f"cd {shlex.quote(str(directory))} && {shlex.join(command)}\n")
         return 0
     if str(directory) != ready.cwd:
         say(f"note: the session's directory {ready.cwd or '(unknown)'} is not there; going on in {directory}")

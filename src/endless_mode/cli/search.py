@@ -7,6 +7,7 @@ import os
 from contextlib import suppress
 
 from endless_mode.cli.output import emit, say, when, write_text
+from endless_mode.cli.words import count, directory
 from endless_mode.errors import EndlessError
 from endless_mode.home import Home, find_home
 from endless_mode.hook.slow import listens
@@ -17,6 +18,8 @@ from endless_mode.worker.client import WorkerClient
 
 #: Tokens the printed answer keeps to: a model that asks must not pay more for it than a page.
 MAX_TOKENS = 4_000
+#: Finds that are looked for at most.
+MOST = 500
 #: Characters of one line.
 LINE = 320
 #: Seconds the command spends on bringing the index up to date before it searches.
@@ -26,21 +29,25 @@ INDEX_SECONDS = 3.0
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Add this command's arguments."""
     parser.add_argument("query", metavar="QUERY", nargs="+", help='words; "two words" is a phrase, wor* a beginning')
-    parser.add_argument("--project", metavar="DIR", default="", help="only sessions of this directory and below")
+    parser.add_argument(
+        "--project", metavar="DIR", type=directory, default="", help="only sessions of this directory and below"
+    )
     parser.add_argument(
         "--session", metavar="ID", default="", help="only this session (the beginning of its id will do)"
     )
-    parser.add_argument("--limit", metavar="N", type=int, default=20, help="at most N finds (default 20)")
+    parser.add_argument("--limit", metavar="N", type=count, default=20, help="at most N finds (default 20)")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
 
 
 def run(given: argparse.Namespace) -> int:
     """Print what was found; 1 when there was nothing."""
     home = find_home()
-    project = os.path.abspath(given.project) if given.project else ""  # noqa: PTH100  links stay as the session had them
-    question = Question(_asked(given.query), project, given.session, max(1, min(given.limit, 500)))
+    question = Question(_asked(given.query), given.project, given.session, min(given.limit, MOST))
+    if not question.text.strip():
+        raise EndlessError("nothing_asked", "Search for what?", 'Give words, e.g. `endless search "a phrase" word*`.')
     hits: list[Hit] = []
-    if home.database.exists():
+    stored = home.database.exists()
+    if stored:
         bring_up_to_date(home)
         db = open_reader(home.database)
         hits = search(db, question)
@@ -51,7 +58,20 @@ def run(given: argparse.Namespace) -> int:
         write_text("\n".join(shown(hits)) + "\n")
     else:
         say("Nothing was found.")
+        say(f"hint: {_hint(question, stored=stored)}")
     return 0 if hits else 1
+
+
+def _hint(question: Question, *, stored: bool) -> str:
+    if not stored:
+        return (
+            "There is no database yet. `endless import` reads past sessions in, with hooks new ones come by themselves."
+        )
+    if question.project or question.session:
+        return "Leave out --project or --session to look everywhere."
+    return (
+        "Try fewer words or a beginning (wor*); `endless sessions` lists what is known, `endless import` reads in more."
+    )
 
 
 def bring_up_to_date(home: Home) -> None:

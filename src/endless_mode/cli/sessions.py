@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from endless_mode.bottle.predecessor import BEGUN
-from endless_mode.cli.output import emit, say, table, when
+from endless_mode.cli.output import emit, say, table, when, write_text
 from endless_mode.cli.target import config_dir
+from endless_mode.cli.words import count, directory
 from endless_mode.gone import gone
 from endless_mode.home import Home, find_home
 from endless_mode.importing import exclusion
@@ -27,8 +28,10 @@ FROM sessions s WHERE {BEGUN} AND (?1 = '' OR s.cwd = ?1 OR s.cwd LIKE ?1 || '/%
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Add this command's arguments."""
-    parser.add_argument("--project", metavar="DIR", default="", help="only sessions of this directory and below")
-    parser.add_argument("--limit", metavar="N", type=int, default=50, help="at most N, newest first (default 50)")
+    parser.add_argument(
+        "--project", metavar="DIR", type=directory, default="", help="only sessions of this directory and below"
+    )
+    parser.add_argument("--limit", metavar="N", type=count, default=50, help="at most N, newest first (default 50)")
     parser.add_argument("--gone", action="store_true", help="only sessions of which nothing is left but what was typed")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
 
@@ -36,20 +39,31 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(given: argparse.Namespace) -> int:
     """List sessions, newest first."""
     home = find_home()
-    project = given.project.rstrip("/")
-    rows = [] if given.gone else _stored(home, project, given.limit)
-    rows += _gone(home, project)
-    rows = sorted(rows, key=lambda row: row["last_at"] or 0, reverse=True)[: max(given.limit, 0)]
+    rows = _known(home, given.project, given.limit, only_gone=given.gone)
     if given.json:
         emit(rows)
     elif rows:
-        heads = ("session", "last", "prompts", "legs", "project", "")
-        print(table(heads, [_cells(row) for row in rows]))
+        heads = ("session", "last", "prompts", "legs", "project", "what is left")
+        cells = [_cells(row) for row in rows]
+        width = len(heads) if any(row[-1] for row in cells) else len(heads) - 1
+        write_text(table(heads[:width], [row[:width] for row in cells]) + "\n")
+    elif given.project and _known(home, "", 1, only_gone=given.gone):
+        say(f"No session of {given.project} is known. `endless sessions` lists those of all directories.")
     elif given.gone:
         say("There is no session of which only the typed prompts are left.")
     else:
-        say("No sessions are known yet. They come in while the client runs with the hooks installed.")
+        say(
+            "No sessions are known yet. `endless import` reads past ones in; with the hooks new ones come by themselves."
+        )
     return 0
+
+
+def _known(home: Home, project: str, limit: int, *, only_gone: bool) -> list[dict[str, Any]]:
+    """Sessions of a directory, or of all, newest first."""
+    project = project.rstrip("/")
+    rows = [] if only_gone else _stored(home, project, limit)
+    rows += _gone(home, project)
+    return sorted(rows, key=lambda row: row["last_at"] or 0, reverse=True)[:limit]
 
 
 def _cells(row: dict[str, Any]) -> list[str]:

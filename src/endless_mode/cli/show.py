@@ -127,15 +127,16 @@ def _text(found: dict[str, Any], *, full: bool) -> str:
     head = f"[#{found['id']}] {found['title']}"
     about = f"{found['tool']} · {found['status']} · {when(found['first_at'])} UTC · session {found['session']}"
     parts = [head, about]
-    if found["narrative"]:
-        parts.append(found["narrative"])
-    if found["input"] is not None:
-        parts.append("--- input\n" + _values(found["input"]))
+    outcome, _, _ = found["narrative"].partition("\n")
+    if found["input"] is None:
+        parts += [found["narrative"]] if found["narrative"] else []
+        parts.append("(the transcript is gone; this is what was kept)")
+    else:  # of what was kept, the rest stands in the output itself
         output = found["output"] or "(none)"
+        parts += [outcome] if outcome and outcome not in output else []
+        parts.append("--- input\n" + _values(found["input"]))
         cut = "" if full or len(output) <= SHOWN else f"\n… {len(output) - SHOWN:,} more characters: --full"
         parts.append("--- output\n" + (output if full else output[:SHOWN]) + cut)
-    else:
-        parts.append("(the transcript is gone; this is what was kept)")
     return clean("\n".join(parts))
 
 

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from endless_mode import __version__
-from endless_mode.cli.install import refuse_windows
+from endless_mode.cli.install import refuse_windows, switched_off
 from endless_mode.cli.output import emit, say, table, when, write_text
+from endless_mode.cli.words import count
 from endless_mode.cli.worker import span, state
 from endless_mode.errors import WorkerError
 
@@ -18,13 +19,25 @@ if TYPE_CHECKING:
     from endless_mode.install.history import BoundaryReport, Rereads, SessionReport
     from endless_mode.install.look import Place
 
+#: What the table of compactions says, column by column.
+COLUMNS = """columns of the table, a line for each compaction:
+  boundary   which one of its session, and what set it off: auto or manual
+  sealed     the bottle was brought up to date just before it
+  delivered  when the handoff was handed over (UTC), and by which hook; no: never
+  read       the model read the bottle after it; ? the transcript is gone or too long to tell
+  gap        tool uses whose lines were still missing in the bottle at that moment (0 is good)
+  re-reads   of the first 30 tool uses after it, how many read a file that was known before it"""
 #: Sessions that the comparison of re-reads takes in.
 COMPARED = 200
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Add this command's arguments."""
-    parser.add_argument("--limit", metavar="N", type=int, default=5, help="sessions to list, newest first (default 5)")
+    parser.add_argument(
+        "--limit", metavar="N", type=count, default=5, help="sessions to list, newest first (default 5)"
+    )
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.epilog = COLUMNS
     parser.add_argument("--json", action="store_true", help="print one JSON document")
 
 
@@ -40,14 +53,16 @@ def run(given: argparse.Namespace) -> int:
     enabled, places, since = load(home).enabled, look.places(home), look.installed_since(home)
     plugin = look.plugin(look.settings_of(Path(place.path)) for place in places)
     installed = bool(plugin) or any(place.complete for place in places)
-    reports, problem = _reports(home, max(given.limit, 0))
+    off = switched_off(home)
+    reports, problem = _reports(home, given.limit)
     before, after = compare(reports, since)
-    shown = reports[: max(given.limit, 0)]
+    shown = reports[: given.limit]
     document: dict[str, Any] = {
         "version": __version__,
         "home": str(home.root),
-        "on": enabled and installed,
+        "on": installed and not off,
         "enabled": enabled,
+        "switched_off": off or None,
         "installed": installed,
         "installed_at": since,
         "plugin": plugin or None,
@@ -94,13 +109,13 @@ def _print(
 ) -> None:
     worker = document["worker"]
     lines = [f"Endless Mode {document['version']} is {'on' if document['on'] else 'off'}."]
-    if not document["enabled"]:
-        lines.append("  switched off by CLAUDE_MEM_ENDLESS_MODE_ENABLED")
+    if document["switched_off"]:
+        lines.append(f"  {document['switched_off']}")
     if document["plugin"]:
         lines.append(f"  hooks   from the plugin {document['plugin']}")
     for place in places:
         if place.events or place.problem or (place.scope == "user" and not document["plugin"]):
-            lines.append(f"  hooks   {_hooks(place)} ({place.path})")
+            lines.append(f"  hooks   {_hooks(place)}{'' if place.problem else f' ({place.path})'}")
     if worker["running"]:
         lines.append(f"  worker  version {worker['version']}, pid {worker['pid']}, up for {span(worker['uptime_ms'])}")
     else:

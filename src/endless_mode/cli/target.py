@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import sqlite3
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
@@ -14,7 +16,7 @@ from msgspec import Struct
 from endless_mode.bottle.entries import Document
 from endless_mode.bottle.session import SessionDocument, gap
 from endless_mode.bottle.view import load_session
-from endless_mode.cli.naming import whole_id
+from endless_mode.cli.naming import too_short, whole_id
 from endless_mode.cli.output import progress, say
 from endless_mode.clients.claude_code import ClaudeCode
 from endless_mode.deliver.ladder import Rung, best_document, forgot_since
@@ -27,6 +29,8 @@ from endless_mode.settings import load
 from endless_mode.store import Store, open_reader
 
 T = TypeVar("T")
+#: How the names of transcripts end.
+_FILES = (".jsonl", ".jsonl.gz")
 
 
 class NoSuchSession(EndlessError):
@@ -63,7 +67,7 @@ def find(name: str, home: Home) -> Target:
         NoSuchSession: no such file, and no session of that id in the store or under the client's directory.
     """
     path = Path(os.path.expanduser(name))  # noqa: PTH111 (Path.expanduser fails for a user nobody knows)
-    if path.name.endswith((".jsonl", ".jsonl.gz")) or os.sep in name or os.path.isfile(path):  # noqa: PTH113 (names too long)
+    if path.name.endswith(_FILES) or os.sep in name or os.path.isfile(path):  # noqa: PTH113 (names too long)
         return Target(path, "", True)
     if not is_session_id(name):
         raise NoSuchSession("no_such_session", f"{name!r} is no file and no session id.", "See `endless sessions`.")
@@ -74,7 +78,8 @@ def find(name: str, home: Home) -> Target:
         raise NoSuchSession(
             "no_such_session",
             f"No transcript of session {name} was found.",
-            "Give the path of its .jsonl file, or set CLAUDE_CONFIG_DIR to the client's configuration directory.",
+            too_short(name)
+            or "Give the path of its .jsonl file, or set CLAUDE_CONFIG_DIR to the client's configuration directory.",
         )
     return Target(found, name, False)
 
@@ -131,7 +136,7 @@ def best(name: str) -> Iterator[Found]:
             made = stack.enter_context(loaded(name))
             found = _with_transcript(made, enriched, stack)
         except EndlessError as error:
-            if not is_session_id(name) or Path(name).is_file():
+            if not is_session_id(name) or Path(name).is_file() or name.endswith(_FILES):
                 raise
             found = _without_transcript(name, stack.enter_context(_reader(home)), home, error, enriched)
         yield found
@@ -202,6 +207,22 @@ def _keep_forgotten(home: Home, store: Store) -> None:
             store.write(lambda db: lay_tombstones(db, sessions, texts))
 
 
+def _check_kind(path: Path) -> None:
+    """Raise :class:`EndlessError` for what is no file, or not packed as its name says; the rest shows when it is read."""
+    if os.path.isdir(path):  # noqa: PTH112 (names too long)
+        raise EndlessError("transcript_unreadable", f"{path} is a directory.", "Name the .jsonl file of a session.")
+    try:
+        if path.name.endswith(".gz"):
+            with gzip.open(path) as packed:
+                packed.read(1)
+    except gzip.BadGzipFile as error:
+        raise EndlessError(
+            "transcript_unreadable", f"{path} is not packed with gzip.", "If it is plain text, name it .jsonl."
+        ) from error
+    except (OSError, EOFError, zlib.error, ValueError):
+        return
+
+
 @contextmanager
 def loaded(name: str) -> Iterator[Loaded]:
     """The named session, read into a private store that vanishes again.
@@ -214,6 +235,7 @@ def loaded(name: str) -> Iterator[Loaded]:
     with Store.temporary() as store:
         if not target.by_path:
             _keep_forgotten(home, store)
+        _check_kind(target.path)
         result = ingest_file(store, target.path, session_id=target.session_id, progress=progress("reading"))
         if result.torn:
             say(f"note: the last {result.torn} bytes of the transcript are no whole line yet and were left out")

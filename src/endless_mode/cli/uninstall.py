@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import os
 from pathlib import Path
 
-from endless_mode.cli.install import refuse_windows
+from endless_mode.cli.install import refuse_relative_home, refuse_windows
 from endless_mode.cli.output import emit, say, write_text
 
 
@@ -24,10 +25,13 @@ def run(given: argparse.Namespace) -> int:
     refuse_windows()
     from endless_mode.home import find_home
     from endless_mode.install import record
-    from endless_mode.install.apply import purge, settings_path, stop_worker, uninstall_from
+    from endless_mode.install.apply import home_named, ours_in, purge, settings_path, stop_worker, uninstall_from
 
-    home = find_home()
-    outcome = uninstall_from(home, settings_path(given.project), dry_run=given.dry_run)
+    refuse_relative_home()
+    place = settings_path(given.project)
+    named = None if os.environ.get("CLAUDE_MEM_DATA_DIR") else home_named(place)
+    home = named or find_home()
+    outcome = uninstall_from(home, place, dry_run=given.dry_run)
     remaining = [path for path in record.load(home).settings if path != outcome.settings]
     if given.purge and not given.dry_run:
         for path in remaining:  # their hooks would bring the home back
@@ -48,6 +52,8 @@ def run(given: argparse.Namespace) -> int:
                 "purged": purged,
                 "home": str(home.root),
                 "remaining": remaining,
+                "hooks": outcome.hooks,
+                "rules": outcome.rules,
                 "text": outcome.text,
             }
         )
@@ -56,14 +62,16 @@ def run(given: argparse.Namespace) -> int:
         write_text(outcome.text)
     word = "would be" if given.dry_run else "were"
     say(
-        f"The hooks {word} taken out of {outcome.settings}."
+        f"{_what(outcome.hooks, outcome.rules)} {word} taken out of {outcome.settings}."
         if outcome.changed
         else f"Nothing of ours is in {outcome.settings}."
     )
     if outcome.backup:
         say(f"The settings from before are in {outcome.backup}.")
     for path in remaining:
-        say(f"Hooks of ours are still in {path}.")
+        hooks, rules = ours_in(Path(path))
+        if hooks or rules:
+            say(f"{_what(hooks, rules)} are still in {path}.")
     if stopped:
         say("The worker was asked to stop. Sessions that run now may call the old hooks until they end.")
     if given.purge and given.dry_run and home.root.exists():
@@ -73,3 +81,10 @@ def run(given: argparse.Namespace) -> int:
     elif not given.dry_run and home.root.exists():
         say(f"Bottles and database stay in {home.root}; `endless uninstall --purge` deletes them.")
     return 0
+
+
+def _what(hooks: bool, rules: bool) -> str:
+    """What of ours was, or is, in a settings file."""
+    if hooks:
+        return "Our hooks and permission rules" if rules else "Our hooks"
+    return "Our permission rules"

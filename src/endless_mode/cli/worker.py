@@ -12,6 +12,7 @@ import msgspec
 
 from endless_mode.cli.install import refuse_windows
 from endless_mode.cli.output import emit, say, write_text
+from endless_mode.cli.words import count
 from endless_mode.errors import WorkerError
 
 
@@ -27,7 +28,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         action = actions.add_parser(name, help=about, description=about[0].upper() + about[1:] + ".")
         action.add_argument("--json", action="store_true", help="print one JSON document")
         if name == "logs":
-            action.add_argument("-n", "--lines", metavar="N", type=int, default=50, help="entries (default 50)")
+            action.add_argument("-n", "--lines", metavar="N", type=count, default=50, help="entries (default 50)")
 
 
 def run(given: argparse.Namespace) -> int:
@@ -60,7 +61,7 @@ def _stop(given: argparse.Namespace) -> int:
     if given.json:
         emit({"stopped": stopped})
     else:
-        say("The worker has ended." if stopped else "No worker runs.")
+        write_text("The worker has ended.\n" if stopped else "No worker runs.\n")
     return 0
 
 
@@ -79,7 +80,7 @@ def _logs(given: argparse.Namespace) -> int:
     from endless_mode.home import find_home
 
     log = find_home().log
-    lines = _tail([log.with_name(f"{log.name}.1"), log], max(given.lines, 0))
+    lines = _tail([log.with_name(f"{log.name}.1"), log], given.lines)
     if given.json:
         emit([entry for entry in map(_entry, lines) if entry is not None])
     else:
@@ -111,9 +112,11 @@ def _print(found: dict[str, Any], as_json: bool) -> int:
     if as_json:
         emit(found)
     elif found["running"]:
-        say(f"The worker runs: version {found['version']}, pid {found['pid']}, for {span(found['uptime_ms'])}.")
+        write_text(
+            f"The worker runs: version {found['version']}, pid {found['pid']}, for {span(found['uptime_ms'])}.\n"
+        )
     else:
-        say("No worker runs. The next hook starts one; so does `endless worker start`.")
+        write_text("No worker runs. The next hook starts one; so does `endless worker start`.\n")
     return 0 if found["running"] else 1
 
 

@@ -9,6 +9,7 @@ import os
 import shutil
 import time
 from pathlib import Path
+from typing import Any
 
 from msgspec import Struct
 
@@ -16,19 +17,32 @@ from endless_mode import __version__
 from endless_mode.deliver.eligible import installed_at
 from endless_mode.errors import EndlessError, WorkerError
 from endless_mode.home import Home
-from endless_mode.install import file, record
-from endless_mode.install.entries import InstallError, hook_entries, hook_file, our_interpreter, rules
-from endless_mode.install.merge import EMPTY, Trace, install, uninstall
+from endless_mode.install import file, look, record
+from endless_mode.install.entries import (
+    InstallError,
+    data_dir_of,
+    hook_entries,
+    hook_file,
+    is_our_rule,
+    our_interpreter,
+    rules,
+)
+from endless_mode.install.merge import EMPTY, Trace, checked, found, install, uninstall
 from endless_mode.worker.client import WorkerClient
 
 
 class Outcome(Struct):
-    """What was done to one settings file, or would be."""
+    """What was done to one settings file, or would be.
+
+    ``hooks`` and ``rules``: whether any of ours are in it after an install, or were before an uninstall.
+    """
 
     settings: str
     changed: bool
     backup: str | None = None
     text: str | None = None
+    hooks: bool = False
+    rules: bool = False
 
 
 def settings_path(project: bool) -> Path:
@@ -48,11 +62,9 @@ def install_into(home: Home, place: Path, *, dry_run: bool = False, rules_only: 
     known = record.load(home)
     now = file.read(place)
     before = EMPTY if now.text is None else now.text
-    trace = known.settings.get(str(now.path))
-    if now.text is None:
-        trace = None
+    trace = None if now.text is None else _trace(home, now)
     after, made = install(before, str(place), {} if rules_only else hook_entries(_pinned(home)), rules(home), trace)
-    outcome = Outcome(str(now.path), after != now.text, text=after if dry_run else None)
+    outcome = Outcome(str(now.path), after != now.text, None, after if dry_run else None, *_ours(after, place))
     if dry_run:
         return outcome
     if outcome.changed:
@@ -77,11 +89,11 @@ def install_into(home: Home, place: Path, *, dry_run: bool = False, rules_only: 
 
 def uninstall_from(home: Home, place: Path, *, dry_run: bool = False) -> Outcome:
     """Take our hooks and rules out of a settings file. A file that we made and that holds nothing else goes too."""
-    known = record.load(home)
     now = file.read(place)
-    trace = known.settings.pop(str(now.path), None)
+    homes, trace = _homes(home, now.path), None if now.text is None else _trace(home, now)
     after = None if now.text is None else uninstall(now.text, str(place), trace)
-    outcome = Outcome(str(now.path), after != now.text, text=after if dry_run else None)
+    ours = _ours(now.text or EMPTY, place)
+    outcome = Outcome(str(now.path), after != now.text, None, after if dry_run else None, *ours)
     if dry_run:
         return outcome
     if outcome.changed and after is not None:
@@ -92,10 +104,53 @@ def uninstall_from(home: Home, place: Path, *, dry_run: bool = False) -> Outcome
             saved = file.backup(now)
             outcome.backup = str(saved) if saved else None
             file.replace(now, after)
-    record.save(home, known)
-    if not known.settings:
+    for one in homes:
+        _strike_out(one, now.path)
+    if not record.load(home).settings:
         (home.root / "installed").unlink(missing_ok=True)
     return outcome
+
+
+def home_named(place: Path) -> Home | None:
+    """The home that the hooks in a settings file name; None where they leave it to the default, or there are none.
+
+    A project's file can come from anybody, so a directory counts only when it has itself noted the install.
+    """
+    data = {data_dir_of(hook) for hooks in found(look.settings_of(place)).values() for hook in hooks} - {""}
+    named = Home(Path(data.pop())) if len(data) == 1 else None
+    return named if named is not None and os.path.realpath(place) in record.load(named).settings else None
+
+
+def ours_in(place: Path) -> tuple[bool, bool]:
+    """Whether hooks and rules of ours are in a settings file that can be read."""
+    return _ours_of(look.settings_of(place))
+
+
+def _ours(text: str, place: Path) -> tuple[bool, bool]:
+    return _ours_of(checked(text, str(place)))
+
+
+def _ours_of(value: dict[str, Any]) -> tuple[bool, bool]:
+    return bool(found(value)), any(map(is_our_rule, value.get("permissions", {}).get("allow", [])))
+
+
+def _homes(home: Home, path: Path) -> list[Home]:
+    """This home, and the one that the hooks in a file name: an install may have been made with another data directory."""
+    return [home, home_named(path) or Home(Path.home() / ".claude-mem")]
+
+
+def _trace(home: Home, now: file.SettingsFile) -> Trace | None:
+    """How to undo the install in a file."""
+    return next((t for one in _homes(home, now.path) if (t := record.load(one).settings.get(str(now.path)))), None)
+
+
+def _strike_out(home: Home, path: Path) -> None:
+    """Note that nothing of ours is in a settings file any more."""
+    known = record.load(home)
+    if known.settings.pop(str(path), None) is not None:
+        record.save(home, known)
+        if not known.settings:
+            (home.root / "installed").unlink(missing_ok=True)
 
 
 def stop_worker(home: Home, seconds: float = 40.0) -> bool:

@@ -47,7 +47,7 @@ def hooks(at: Context) -> Check:
             "hooks",
             "warn",
             "The hooks are installed twice; each event is sent twice.",
-            "Remove the plugin, or run `endless install`.",
+            f"Run `endless install{' --rules-only' if plugin else ''}`.",
         )
     return Check("hooks", "ok", f"All hooks are in {have[0].path}.")
 
@@ -134,8 +134,8 @@ def arriving(at: Context) -> Check:
     """Sessions that write transcripts are known to us, so their hooks do arrive."""
     if not at.settings.enabled:
         return Check("arriving", "ok", "Switched off by CLAUDE_MEM_ENDLESS_MODE_ENABLED.")
-    if at.since is None:
-        return Check("arriving", "ok", "Nothing is installed yet.")
+    if at.since is None or not (any(place.events for place in at.places) or look.plugin(at.everywhere().values())):
+        return Check("arriving", "ok", "Nothing is installed, so no hook is expected.")
     horizon = at.since / 1000 + PATIENCE
     recent = [(mtime, path) for mtime, path in _transcripts(at) if mtime > horizon][:20]
     known = _known(at)

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from endless_mode import __version__
 from endless_mode.errors import WorkerError
+from endless_mode.home import passed_over
 from endless_mode.hook import hook
 from endless_mode.install.checks import Check, Context, plural
 from endless_mode.store import open_reader
@@ -45,13 +46,18 @@ _SMALL = 64 << 20
 
 def settings(at: Context) -> Check:
     """Our settings file can be read and its values fit."""
+    if wrong := passed_over():
+        return Check(
+            "settings", "fail", f"CLAUDE_MEM_DATA_DIR is {wrong!r}, which is no absolute path, and is passed over.",
+            "Give it a path that begins with /, or unset it.",
+        )  # fmt: skip
     at.settings.all()
     if at.settings.problems:
         problem = at.settings.problems[0]
         return Check("settings", "warn", f"{problem.message} The default is used.", problem.hint)
     if not at.settings.enabled:
         return Check(
-            "settings", "warn", "Endless Mode is switched off: CLAUDE_MEM_ENDLESS_MODE_ENABLED.", "Set it to true."
+            "settings", "fail", "Endless Mode is switched off: CLAUDE_MEM_ENDLESS_MODE_ENABLED.", "Set it to true."
         )
     return Check("settings", "ok", "The settings can be read.")
 
@@ -196,8 +202,7 @@ def sqlite(_: Context) -> Check:
         return Check(
             "sqlite", "warn", f"SQLite {version} has no full-text search (FTS5).", "Search falls back to a slower way."
         )
-    note = "; its WAL-reset bug does not concern us, because one process alone writes" if numbers <= (3, 51, 2) else ""
-    return Check("sqlite", "ok", f"SQLite {version} with FTS5{note}.")
+    return Check("sqlite", "ok", f"SQLite {version} with full-text search (FTS5).")
 
 
 def leftovers(at: Context) -> Check:

@@ -27,6 +27,7 @@ TIMEOUTS = {
 COMMAND_RULES = ("Bash(endless show:*)", "Bash(endless search:*)")
 
 _OURS = re.compile(r"endless_mode/hook/(?:run|hook)\.py['\"]* claude-code ([A-Za-z]+)")
+_DATA = re.compile(r" claude-code [A-Za-z]+ (.+); exit 0$", re.DOTALL)
 _OUR_READ = re.compile(r"Read\(//.*/endless/bottles/\*\*\)")
 
 
@@ -108,6 +109,16 @@ def event_of(hook: object) -> str:
     line = hook.get("command") if isinstance(hook, dict) else None
     found = _OURS.search(line) if isinstance(line, str) else None
     return found[1] if found else ""
+
+
+def data_dir_of(hook: object) -> str:
+    """The data directory that is written into a hook of ours; empty where it is left to the default."""
+    line = hook.get("command") if isinstance(hook, dict) else None
+    found = _DATA.search(line) if isinstance(line, str) and event_of(hook) else None
+    try:
+        return "".join(shlex.split(found[1])[:1]) if found else ""
+    except ValueError:
+        return ""
 
 
 def is_our_rule(rule: object) -> bool:

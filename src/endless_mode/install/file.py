@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import stat
 import time
 from pathlib import Path
@@ -11,6 +12,9 @@ from pathlib import Path
 from msgspec import Struct
 
 from endless_mode.install.entries import InstallError
+
+#: Newest backups that are kept beside the first.
+KEPT = 4
 
 
 class SettingsFile(Struct):
@@ -44,11 +48,16 @@ def read(place: Path) -> SettingsFile:
 
 
 def backup(file: SettingsFile) -> Path | None:
-    """Write what was read beside the file, under a name with the time; None when there was no file."""
+    """Write what was read beside the file, under a name with the time; None when there was no file.
+
+    The first backup and the newest :data:`KEPT` stay, those between go.
+    """
     if file.text is None:
         return None
     stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
-    for n in range(1000):
+    taken = [n for when, n, _ in _stamped(file.path) if when == stamp]
+    first = taken[-1] + 1 if taken else 0  # a number that was given up is not used again: they tell the order
+    for n in range(first, first + 1000):
         path = file.path.with_name(f"{file.path.name}.endless-{stamp}" + (f"-{n}" if n else ""))
         try:
             _write_new(path, file.text, file)
@@ -56,8 +65,23 @@ def backup(file: SettingsFile) -> Path | None:
             continue
         except OSError as error:
             raise _not_written(path, error) from error
+        for old in backups(file.path)[1:-KEPT]:
+            with contextlib.suppress(OSError):
+                old.unlink()
         return path
     raise InstallError("backup_failed", f"No name is free for a backup of {file.path}.", "Remove old backups.")
+
+
+def backups(path: Path) -> list[Path]:
+    """Our backups of a settings file, oldest first."""
+    return [one for _, _, one in _stamped(path)]
+
+
+def _stamped(path: Path) -> list[tuple[str, int, Path]]:
+    """(time, number, place) of our backups of a settings file in their order."""
+    known = re.compile(re.escape(path.name) + r"\.endless-(\d{8}T\d{6}Z)(?:-(\d+))?")
+    found = [(match, one) for one in path.parent.iterdir() if (match := known.fullmatch(one.name))]
+    return sorted((match[1], int(match[2] or 0), one) for match, one in found)
 
 
 def check_writable(file: SettingsFile) -> None:

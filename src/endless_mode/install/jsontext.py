@@ -52,6 +52,11 @@ def parse(text: str) -> Any:
     return json.loads(text.removeprefix(_BOM), parse_constant=refuse)
 
 
+def is_blank(text: str) -> bool:
+    """Whether there is nothing in the text but white space, which is no JSON but what an empty file has."""
+    return not text.removeprefix(_BOM).strip(" \t\r\n")
+
+
 def scan(text: str) -> Node:
     """Where everything is in a valid JSON text."""
     return _value(text, 1 if text.startswith(_BOM) else 0)

@@ -17,7 +17,8 @@ class Trace(Struct):
     """What an install left in one settings file beside the hooks themselves, so that it can be undone.
 
     ``created`` names containers that were not there (``hooks``, ``hooks/Stop`` …), ``interiors`` what stood between
-    the brackets of those that were there and empty. ``rules`` are the permission rules that were added.
+    the brackets of those that were there and empty. ``rules`` are the permission rules that were added. ``blank`` is
+    the text of a file in which nothing stood.
     """
 
     rules: list[str] = field(default_factory=list)
@@ -25,10 +26,16 @@ class Trace(Struct):
     interiors: dict[str, str] = field(default_factory=dict)
     new_file: bool = False
     new_directory: bool = False
+    blank: str | None = None
 
 
 def checked(text: str, place: str) -> dict[str, Any]:
-    """The settings in a text; raise :class:`InstallError` unless they have the shapes that we must extend."""
+    """The settings in a text; raise :class:`InstallError` unless they have the shapes that we must extend.
+
+    A file in which nothing stands holds no settings, for the client too.
+    """
+    if jsontext.is_blank(text):
+        return {}
     try:
         value = jsontext.parse(text)
     except (ValueError, RecursionError) as error:
@@ -63,6 +70,8 @@ def install(
         checked(clean, place),
         Trace(new_file=bool(trace and trace.new_file), new_directory=bool(trace and trace.new_directory)),
     )
+    if jsontext.is_blank(clean):
+        made.blank, clean = clean, EMPTY
     after = clean
     for event, entry in hooks.items():
         after = _add(after, ("hooks", event), entry, made)
@@ -80,6 +89,8 @@ def uninstall(text: str, place: str, trace: Trace | None) -> str:
     Without a ``trace`` everything that has the shape of ours goes, and containers that this leaves empty.
     """
     value = checked(text, place)
+    if jsontext.is_blank(text):
+        return text
     for event in value.get("hooks", {}):
         text = _remove_hooks(text, event, trace)
     allow = value.get("permissions", {}).get("allow", [])
@@ -90,6 +101,8 @@ def uninstall(text: str, place: str, trace: Trace | None) -> str:
         text = _prune(text, ("permissions", "allow"), trace)
     if value.get("hooks") != checked(text, place).get("hooks"):
         text = _prune(text, ("hooks",), trace)
+    if trace is not None and trace.blank is not None and not checked(text, place):
+        return trace.blank
     return text
 
 
