@@ -226,6 +226,8 @@ def test_a_rewound_prompt_is_not_in_the_record(us: Surviving, api: MessagesApi, 
 
 def test_three_sessions_at_once_in_one_folder(us: Surviving, api: MessagesApi) -> None:
     """Each gets the handoff of its own work; the API tells them apart by what they were asked."""
+    # A session that starts later would be told of the others' requests, by which they are told apart here.
+    us.home.extra_env["CLAUDE_MEM_ENDLESS_TIMELINE"] = "off"
     birds = ["herons", "storks", "cranes"]
     plans = {bird: Plan() for bird in birds}
     asked = dict.fromkeys(birds, 0)
