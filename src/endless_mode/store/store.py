@@ -282,7 +282,9 @@ def _connect(path: Path) -> sqlite3.Connection:
         os.close(os.open(path, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW, 0o600))
     db = sqlite3.connect(path, check_same_thread=False, isolation_level=None, timeout=_BUSY_MS / 1000)
     db.execute("PRAGMA journal_mode=WAL")
-    for pragma in ("synchronous=NORMAL", "foreign_keys=ON", "cache_size=-16000", "secure_delete=ON"):
+    # Pages that change again and again are copied into the database once for many commits.
+    checkpoint = "wal_autocheckpoint=4000"
+    for pragma in ("synchronous=NORMAL", "foreign_keys=ON", "cache_size=-16000", "secure_delete=ON", checkpoint):
         db.execute(f"PRAGMA {pragma}")
     for suffix in ("", "-wal", "-shm"):
         side = Path(f"{path}{suffix}")
