@@ -84,7 +84,10 @@ class Worker:
         self.client.request("POST", "/api/sessions/seal", json.dumps(body).encode(), headers)
 
     def cpu(self) -> float:
-        """Seconds of processor time the worker has used."""
+        """Seconds of processor time the worker has used: by the scheduler's count where there is one (Linux)."""
+        told = list(Path(f"/proc/{self.process.pid}/task").glob("*/schedstat"))
+        if told:
+            return sum(int(path.read_text().split()[0]) for path in told) / 1e9
         fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / TICKS
 
