@@ -235,14 +235,14 @@ def test_compact_typed_into_the_terminal(client: Client, api: MessagesApi, termi
     api.script([say("First answer."), say("Second answer."), say("Third answer.")])
     with client.tui() as tui:
         tui.ready().enter("first prompt")
-        tui.wait_for("First answer.")
+        tui.answered("First answer.")
         tui.enter("second prompt")
-        tui.wait_for("Second answer.")
+        tui.answered("Second answer.")
         tui.enter("/compact keep it short")
         api.wait(lambda api: len(api.summariser) == 1)
         tui.wait_for("Compacted")
         tui.enter("third prompt")
-        tui.wait_for("Third answer.")
+        tui.answered("Third answer.")
         tui.leave()
     events = [note.event for note in client.home.hook_notes()]
     assert events[:3] == ["SessionStart:startup", "UserPromptSubmit", "Stop"]

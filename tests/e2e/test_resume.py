@@ -145,7 +145,7 @@ def test_a_session_of_which_only_the_typed_prompts_are_left_is_resumed(
     api.script([say("Seventeen.")])
     with client.tui() as tui:
         tui.ready(30).enter("count the herons")
-        tui.wait_for("Seventeen.")
+        tui.answered("Seventeen.")
         (transcript,) = client.home.transcripts()
         tui.leave()
     transcript.unlink()

@@ -59,13 +59,13 @@ def test_typed_into_the_terminal(us: Surviving, api: MessagesApi, terminal: None
     api.script([call(bash("echo one")), say("Seventeen herons."), say("Two storks."), plan, say("Nine cranes.")])
     with us.client.tui() as tui:
         tui.ready().enter("count the herons")
-        tui.wait_for("Seventeen herons.")
+        tui.answered("Seventeen herons.")
         tui.enter("count the storks")
-        tui.wait_for("Two storks.")
+        tui.answered("Two storks.")
         tui.enter("/compact keep it short")
         tui.wait_for("Compacted")
         tui.enter("count the cranes")
-        tui.wait_for("Nine cranes.")
+        tui.answered("Nine cranes.")
         tui.leave()
     assert len(api.summariser) == 1
     us.once(api.after_compaction(), "count the storks", "Two storks.")

@@ -69,14 +69,14 @@ def test_clear_archives_and_hands_nothing_over(us: Surviving, api: MessagesApi, 
     api.script([say("Seventeen herons."), say("A new beginning.")])
     with us.client.tui() as tui:
         tui.ready().enter("count the herons")
-        tui.wait_for("Seventeen herons.")
+        tui.answered("Seventeen herons.")
         (old,) = us.home.transcripts()
         wait_until(lambda: us.bottle(old.stem), what="the bottle")
         tui.enter("/clear")
         archived = us.root / "bottles/archive"
         wait_until(lambda: list(archived.glob(f"*-{old.stem}.md")), what="the archived bottle")
         tui.ready().enter("what now?")
-        tui.wait_for("A new beginning.")
+        tui.answered("A new beginning.")
         tui.leave()
     assert us.bottle(old.stem) == ""
     assert "Seventeen herons." in next(archived.glob(f"*-{old.stem}.md")).read_text()
@@ -194,9 +194,9 @@ def test_a_rewound_prompt_is_not_in_the_record(us: Surviving, api: MessagesApi, 
     api.script([say("Seventeen herons."), say("Two storks.")])
     with us.client.tui() as tui:
         tui.ready().enter("count the herons")
-        tui.wait_for("Seventeen herons.")
+        tui.answered("Seventeen herons.")
         tui.enter("count the storks")
-        tui.wait_for("Two storks.")
+        tui.answered("Two storks.")
         (transcript,) = us.home.transcripts()
         wait_until(lambda: "Two storks." in us.bottle(transcript.stem), what="the end of the turn")
         tui.ready()

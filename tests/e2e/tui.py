@@ -31,6 +31,7 @@ class Tui:
             command,
         )
         self.pid = int(self._tmux("display-message", "-p", "-t", "client", "#{pane_pid}"))
+        self._turns = self._turns_over()
 
     def _tmux(self, *words: str) -> str:
         env = {"PATH": os.environ["PATH"], "HOME": str(self.home.home), "LANG": "C.UTF-8"}
@@ -75,6 +76,19 @@ class Tui:
         except TimeoutError:
             raise TimeoutError(f"{text!r} not on screen within {seconds} s:\n{screen}") from None
         return screen
+
+    def answered(self, text: str, seconds: float = DEADLINE) -> str:
+        """The screen, once it shows an answer and the turn is over: its Stop hooks have ended and the client is at rest.
+
+        What is typed before that is queued or interrupts the turn.
+        """
+        screen = self.wait_for(text, seconds)
+        self._turns += 1
+        wait_until(lambda: self._turns_over() >= self._turns, seconds, f"the end of the turn that said {text!r}")
+        return screen
+
+    def _turns_over(self) -> int:
+        return sum(path.read_bytes().count(b'"subtype":"turn_duration"') for path in self.home.transcripts())
 
     def ready(self, seconds: float = DEADLINE) -> Tui:
         """Wait until the client takes input."""
