@@ -380,3 +380,40 @@ def test_a_link_out_of_the_client_directory_is_not_followed(living: Living, tmp_
     s.t.path.symlink_to(outside.path)
     assert s.pre_compact() == "" and s.compacted() == ""
     assert list(living.home.bottles.glob("*.md")) == []
+
+
+def refusing(_: Any) -> Any:
+    error = sqlite3.OperationalError("attempt to write a readonly database")
+    error.sqlite_errorcode = 8
+    raise error
+
+
+def test_a_handoff_without_a_store_is_known_to_the_next_worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The store could not be written, and the worker that handed over was killed before it could tell."""
+    with served_in(tmp_path) as served:
+        s = served.session()
+        s.t.turn("the parser")
+        with monkeypatch.context() as patch:
+            patch.setattr(served.service.keeper.desk.store, "write", refusing)
+            assert is_handoff(s.compacted())
+        (note,) = (served.home.run / "owed").iterdir()
+        assert note.stat().st_mode & 0o777 == 0o600
+        monkeypatch.setattr(served.service.keeper, "bring_back", lambda _: None)
+        path = s.t
+    with served_in(tmp_path) as served:
+        again = Session(served.send, path)
+        assert again.compacted() == ""
+        again.t.boundary()
+        assert again.prompt_hook() == ""
+        assert list((served.home.run / "owed").iterdir()) == []
+
+
+@pytest.mark.parametrize("content", [b"", b"[[1]]", b"{}", b"\xff", b'[["m", 1, 1, 0, 1, 1, "e", "", "x", 1, 1, 9]]'])
+def test_a_note_that_cannot_be_read_stops_nothing(tmp_path: Path, content: bytes) -> None:
+    place = tmp_path / "data/endless/run/owed"
+    place.mkdir(parents=True)
+    (place / "s-1.json").write_bytes(content)
+    with served_in(tmp_path) as served:
+        s = served.session()
+        s.t.turn("the parser")
+        assert is_handoff(s.compaction())

@@ -2,7 +2,7 @@
 
 With no usable store at all (a full disk, a home that cannot be written) a compaction still gets its handoff: from a
 private temporary store that lives as long as this process, so that no boundary gets a second one from it. When the
-real store works again, it is told.
+real store works again, it is told; a note beside it (where one can be written) tells it even when this process is gone.
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Any, TypeVar
 
-from endless_mode.deliver import claims
+from endless_mode.deliver import claims, owed
 from endless_mode.deliver.desk import RULES, Caller, Complain, Desk
 from endless_mode.deliver.reading import PLATFORM
 from endless_mode.home import Home
@@ -68,6 +69,14 @@ class Keeper:
         store.write(lambda db: db.execute(f"PRAGMA busy_timeout={BUSY_MS}").fetchone())
         store.write(slow.release)
         store.write(claims.release)
+        for session_id, rows in owed.notes(self.home):
+            if session_id in self._owed:  # this process tells it itself, with all that has come since
+                continue
+            try:
+                store.write(partial(_take, session_id=session_id, rows=rows, later=True))
+            except Exception as error:
+                self._complain("note_not_taken", session_id, error)
+            owed.forget(self.home, session_id)
         self._file = self._identity()
         self.desk = Desk(self.home, self.settings, store, self._complain, self.observer)
         return anew
@@ -138,7 +147,11 @@ class Keeper:
                     rows = self.use(lambda desk: desk.store.read(lambda db: _deliveries(db, caller.session_id)))
                     self._spare.store.write(lambda db: _take(db, caller.session_id, rows))
                 self._owed.add(caller.session_id)
-            return self._spare.after_compaction(caller)
+            text = self._spare.after_compaction(caller)
+            owed.note(
+                self.home, caller.session_id, self._spare.store.read(lambda db: _deliveries(db, caller.session_id))
+            )
+            return text
 
     def bring_back(self, session_id: str) -> None:
         """Tell the real store what the spare one has handed over."""
@@ -147,6 +160,7 @@ class Keeper:
         rows = self._spare.store.read(lambda db: _deliveries(db, session_id))
         self.use(lambda desk: desk.store.write(lambda db: _take(db, session_id, rows, later=True)))
         self._owed.discard(session_id)
+        owed.forget(self.home, session_id)
 
     # -- the store -----------------------------------------------------------------------------------------
 
