@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
+import sqlite3
 import threading
 from itertools import count
 from pathlib import Path
@@ -83,6 +84,43 @@ def test_what_is_written_after_a_stop_comes_into_the_bottle(served: Served) -> N
     eventually(lambda: (served.home.bottles / "s-1.md").exists() and "Done with the parser." in bottle(served.home))
     s.t.say("Written late.")
     eventually(lambda: "Written late." in bottle(served.home))
+
+
+def test_a_handoff_at_rest_names_lines_that_stay(served: Served) -> None:
+    """A manual compaction fires neither prompt nor Stop; what the client writes after it changes no bottle."""
+    s = served.session()
+    s.t.turn("the parser")
+    s.stop_hook()
+    eventually((served.home.bottles / "s-1.md").exists)
+    s.pre_compact("manual")
+    assert is_handoff(s.compacted())
+    named = bottle(served.home)
+    s.post_compact()
+    s.t.boundary("manual")
+    live = served.service._following.get("s-1")
+    assert live is not None
+    eventually(lambda: live.size == s.t.path.stat().st_size)
+    assert not served.service._renders._tasks
+    assert bottle(served.home) == named
+
+
+def test_a_look_that_failed_is_taken_again(served: Served) -> None:
+    s = served.session()
+    s.t.turn("the parser")
+    s.stop_hook()
+    eventually(lambda: (served.home.bottles / "s-1.md").exists() and "Done with the parser." in bottle(served.home))
+    desk = served.service.keeper.desk
+    real, fails = desk.tail, count()
+
+    def tail(*given: Any) -> Any:
+        if next(fails) == 0:
+            raise sqlite3.OperationalError("database is locked")
+        return real(*given)
+
+    desk.tail = tail  # type: ignore[method-assign]
+    s.t.say("Written late.")
+    eventually(lambda: "Written late." in bottle(served.home))
+    assert next(fails) > 1
 
 
 def test_a_missed_handoff_after_work_names_its_whole_plan(served: Served) -> None:

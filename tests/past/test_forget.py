@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import sqlite3
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,7 @@ from endless_mode.search import Question, build, search
 from endless_mode.settings import Settings
 from endless_mode.store import Store
 from tests.live.parts import Living, Served
+from tests.live.transcript import Transcript
 from tests.past.parts import DAY, endless, everywhere, imported, talk
 
 MARK, STEM = "XyzzyPlughMarker", "xyzzyplugh"
@@ -232,3 +234,27 @@ def test_a_session_that_only_others_keep_can_be_forgotten_too(kept: Kept) -> Non
     assert kept.store.read(lambda db: plan(db, kept.home, chosen)).sessions == [], "it is forgotten already"
     for nothing in (Selection(session="../x"), Selection(session="nobody", text=MARK)):
         assert kept.store.read(lambda db, nothing=nothing: plan(db, kept.home, nothing)).sessions == []
+
+
+def test_a_session_forgotten_while_it_is_read_leaves_nothing_to_another(tmp_path: Path) -> None:
+    """Its row's number is free at once, and the next session gets it."""
+    path = tmp_path / "s-a.jsonl"
+    t = Transcript(path, "s-a")
+    for n in range(40):
+        t.turn(f"count the herons {n}")
+    with Store.open(tmp_path / "endless.db") as store:
+
+        def forgotten(_: int, __: int) -> None:
+            def swap(db: sqlite3.Connection) -> None:
+                db.execute("DELETE FROM sessions WHERE content_session_id = 's-a'")
+                db.execute("INSERT INTO sessions (platform_source, content_session_id) VALUES ('claude', 's-b')")
+
+            if not store.read(
+                lambda db: db.execute("SELECT 1 FROM sessions WHERE content_session_id = 's-b'").fetchone()
+            ):
+                store.write(swap)
+
+        with pytest.raises(Forgotten):
+            ingest_file(store, path, progress=forgotten, stretch=2_000)
+        left = store.read(lambda db: db.execute("SELECT count(*) FROM messages").fetchone())
+        assert left == (0,)

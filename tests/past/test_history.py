@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import tempfile
 import tracemalloc
@@ -565,3 +566,37 @@ def test_prompts_stand_among_what_was_done_where_what_was_said_was_given_up(worl
     ] * 4
     assert len(shown) == 4 and found.document.header.project == one.cwd
     assert "count storks" in found.document.closing
+
+
+def test_a_record_that_is_no_file_is_none(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "history.jsonl")
+    assert overview(tmp_path).sessions == () and record(tmp_path, "s-1").prompts == ()
+
+
+def line_with(display: str, content: str) -> bytes:
+    entry = {
+        "display": display,
+        "pastedContents": {"1": {"id": 1, "type": "text", "content": content}},
+        "timestamp": 1_780_000_000_000,
+        "project": "/p",
+        "sessionId": "s-1",
+    }
+    return json.dumps(entry).encode() + b"\n"
+
+
+def test_many_marks_of_one_paste_cost_no_more_than_one_of_the_largest(tmp_path: Path) -> None:
+    (tmp_path / "history.jsonl").write_bytes(line_with("[Pasted text #1] " * 20_000, "x" * 400_000))
+    tracemalloc.start()
+    found = record(tmp_path, "s-1")
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert len(found.prompts) == 1 and found.prompts[0].lost > 10_000
+    assert peak < 100_000_000
+
+
+def test_how_a_session_begins_shows_nothing_private_that_a_paste_opens(tmp_path: Path) -> None:
+    (tmp_path / "history.jsonl").write_bytes(
+        line_with("[Pasted text #1] my hidden plan </private> ok", "<private>\nabc")
+    )
+    (one,) = overview(tmp_path).sessions
+    assert "hidden" not in one.begins and "ok" in one.begins

@@ -45,3 +45,15 @@ def test_a_worker_cannot_start_meanwhile(living: Living) -> None:
         fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
     with living.home.start_lock.open() as other:
         fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def test_a_transcript_that_cannot_be_read_stops_none_of_the_others(living: Living) -> None:
+    for name in ("s-111111", "s-222222", "s-333333"):
+        talk(living.root, name, "count the herons")
+    assert endless(living.environ, "import").returncode == 0
+    (broken,) = living.root.glob(".claude/projects/*/s-111111.jsonl")
+    broken.write_bytes(b"")
+    done = endless(living.environ, "rebuild", "--json")
+    told = json.loads(done.stdout)
+    assert (done.returncode, told["unreadable"]) == (1, ["s-111111"])
+    assert sorted(told["rebuilt"]) == ["s-222222", "s-333333"]

@@ -269,3 +269,42 @@ def test_what_a_subagent_did_for_a_private_prompt_stays_out_too() -> None:
     _, disk = held(world, agent("p-open", "opened") + agent("p-private", MARKER) + agent("p-later", "later"))
     assert MARKER.encode() not in disk
     assert b"opened.py" in disk and b"later.py" in disk
+
+
+def test_an_answer_that_is_one_plain_text_is_cleaned_like_any_other() -> None:
+    world = World()
+    world.typed("begin")
+    message = {
+        "id": "m1",
+        "model": "m",
+        "role": "assistant",
+        "content": "shown <private>/srv/merger_plan.csv</private> on",
+    }
+    world.chain("assistant", message=message)
+    text, disk = held(world)
+    assert "shown" in text and "merger_plan" not in text and b"merger_plan" not in disk
+
+
+def test_what_is_put_together_from_clean_parts_is_cleaned() -> None:
+    world = World()
+    world.typed("begin")
+    secret = "Zx9vQ2mK7pLw4RtY88aa"
+    questions = [
+        {
+            "question": "Which one?",
+            "header": "DB password",
+            "options": [{"label": "DB_PASSWORD", "description": secret}],
+        },
+        {"question": "And then?", "header": "Next", "options": [{"label": "Stop", "description": "now"}]},
+    ]
+    world.call("AskUserQuestion", {"questions": questions})
+    world.result("answered", {"questions": questions, "answers": {"Which one?": secret, "And then?": "Stop"}})
+    world.typed("go on")
+    with TemporaryDirectory() as folder:
+        path = Path(folder, NAME)
+        path.write_bytes(world.bytes())
+        with Store.open(Path(folder, "endless.db")) as store:
+            text = render_session(store, ingest_file(store, path).session, 0).text
+            said = store.read(lambda db: db.execute("SELECT text FROM messages WHERE role = 'user'").fetchall())
+    assert "Stop" in text and secret not in text
+    assert secret not in str(said)

@@ -41,6 +41,7 @@ def run(given: argparse.Namespace) -> int:
         )
     done: list[str] = []
     gone: list[str] = []
+    failed: list[str] = []
     only = whole_id(home, given.session)
     with _worker_away(home), Store.open(home.database, patience=5.0) as store:
         for session_id, path in store.read(lambda db: _transcripts(db, only)):
@@ -48,17 +49,23 @@ def run(given: argparse.Namespace) -> int:
                 gone.append(session_id)
                 continue
             store.write(partial(forget_cursor, session_id=session_id))
-            ingest_file(store, Path(path), session_id=session_id, progress=progress(session_id[:8]))
+            try:
+                ingest_file(store, Path(path), session_id=session_id, progress=progress(session_id[:8]))
+            except EndlessError as error:
+                say(f"note: session {session_id}: {error.message}")
+                failed.append(session_id)
+                continue
             done.append(session_id)
-    if given.session and not done and not gone:
+    if given.session and not done and not gone and not failed:
         raise EndlessError(
             "no_such_session", f"Session {given.session} is not in the store.", "See `endless sessions`."
         )
     if given.json:
-        emit({"rebuilt": done, "transcript_gone": gone})
+        emit({"rebuilt": done, "transcript_gone": gone, "unreadable": failed})
     else:
-        say(f"{len(done)} sessions read again, {len(gone)} left as they are because their transcript is gone")
-    return 0
+        unread = f", {len(failed)} whose transcript cannot be read" if failed else ""
+        say(f"{len(done)} sessions read again, {len(gone)} left as they are because their transcript is gone{unread}")
+    return 1 if failed else 0
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from endless_mode.clients.claude_code.fetch import fetch
 from endless_mode.deliver.ladder import database
 from endless_mode.errors import EndlessError
 from endless_mode.home import find_home
-from endless_mode.privacy import clean
+from endless_mode.privacy import clean, clean_value
 from endless_mode.store import open_reader
 from endless_mode.tail import FileSource
 
@@ -62,7 +62,7 @@ def run(given: argparse.Namespace) -> int:
         db.close()
     found += [_of_claude_mem(n) for n in theirs]
     if given.json:
-        emit(found)
+        emit(clean_value(found))
     else:
         write_text("\n\n".join(_text(one, full=given.full) for one in found) + "\n")
     return 0

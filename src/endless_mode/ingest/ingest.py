@@ -176,6 +176,7 @@ def _ingest(
         while more:
 
             def work(db: sqlite3.Connection, offset: int = offset) -> tuple[int, bool]:
+                _still(db, session, content_id)
                 return _stretch(db, known, reader, fed, offset, session, agent, gen, source, observer, stretch)
 
             moved, more = store.write(work)
@@ -192,6 +193,13 @@ def _ingest(
     )
     result.torn = 0 if source.packed else max(0, size - offset)
     return result
+
+
+def _still(db: sqlite3.Connection, session: int, content_id: str) -> None:
+    """Raise when the row is no longer this session's: it was forgotten meanwhile, and another may have its number."""
+    row = db.execute("SELECT 1 FROM sessions WHERE id = ? AND content_session_id = ?", (session, content_id)).fetchone()
+    if row is None:
+        raise Forgotten("forgotten", f"Session {content_id} was forgotten.", "What is forgotten does not come back.")
 
 
 class _Late:

@@ -165,6 +165,8 @@ class LiveService:
 
     async def _compacting(self, payload: HookInput, caller: Caller) -> str:
         """Seal. What is printed goes into the summariser's prompt, so that is nothing, or one line if the user asks."""
+        if live := self._following.get(caller.session_id):
+            live.resting = False  # the handoff names lines of the bottle as it will be sealed
         timeout, manual = self.settings.seal_timeout_ms, payload.trigger == "manual"
         sealed = await self._seal(caller.session_id, caller.path, timeout, manual=manual)
         if sealed is None or not self.settings.precompact_line:
@@ -308,7 +310,14 @@ class LiveService:
         try:
             await self._use(lambda desk: self._render(desk, session_id, path))
         except Exception as error:
-            self._complain("render_failed", session_id, error)
+            self._failed("render_failed", session_id, error)
+
+    def _failed(self, name: str, session_id: str, error: Exception) -> None:
+        """Work for a live session failed; one that was forgotten is followed no longer."""
+        if isinstance(error, EndlessError) and error.code == "forgotten":
+            self._following.leave(session_id)
+        else:
+            self._complain(name, session_id, error)
 
     def _render(self, desk: Desk, session_id: str, path: Path | None) -> Bottle | None:
         at = desk.tail(session_id, path)
@@ -335,7 +344,8 @@ class LiveService:
             if live.resting and not await self._use(lambda desk: desk.is_rendered(at)):
                 self._renders.queue(session_id, live.path)
         except Exception as error:
-            self._complain("tail_failed", session_id, error)
+            live.size = -1  # it is looked at again
+            self._failed("tail_failed", session_id, error)
 
     def _complain(self, name: str, session: str, error: BaseException) -> None:
         self._log.write(name, level="error", session=session, error=error)

@@ -21,6 +21,7 @@ class Renders:
     def __init__(self, render: Render) -> None:
         self._render = render
         self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._running: dict[str, asyncio.Task[None]] = {}
 
     def queue(self, session_id: str, path: Path | None) -> None:
         """One render soon; asked for while one runs, one more after it."""
@@ -37,15 +38,20 @@ class Renders:
         task = asyncio.current_task()
         if task is not None:
             task.set_name(_RUNNING)
-        await self._render(session_id, path)
+            self._running[session_id] = task
+        try:
+            await self._render(session_id, path)
+        finally:
+            self._running.pop(session_id, None)
 
     async def take_back(self, session_id: str) -> None:
         """Take back a render that is queued, wait for one that runs."""
-        queued = self._tasks.get(session_id)
-        if queued is not None:
-            if queued.get_name() != _RUNNING:
-                queued.cancel()
-            await asyncio.wait([queued])
+        queued, running = self._tasks.get(session_id), self._running.get(session_id)
+        if queued is not None and queued.get_name() != _RUNNING:
+            queued.cancel()
+        waited = {task for task in (queued, running) if task is not None}
+        if waited:
+            await asyncio.wait(waited)
 
     async def stop(self) -> list[str]:
         """End; returns the sessions whose render was still to come."""
@@ -55,7 +61,7 @@ class Renders:
 
     async def cancel(self) -> None:
         """Give up everything that waits or runs."""
-        tasks = list(self._tasks.values())
+        tasks = [*self._tasks.values(), *self._running.values()]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)

@@ -132,6 +132,8 @@ def overview(config_dir: Path) -> Overview:
 def _lines(path: Path) -> Iterator[bytes]:
     """The lines of a file; of one that is too long ``?`` alone. A file that cannot be read has none."""
     try:
+        if not path.is_file():  # a pipe would never end
+            return
         with path.open("rb") as file:
             while line := file.readline(MAX_LINE):
                 if len(line) == MAX_LINE and not line.endswith(b"\n"):
@@ -159,7 +161,7 @@ def _typed(entry: dict[str, Any], config_dir: Path | None) -> Typed | None:
     display = entry.get("display")
     if not isinstance(display, str) or not display.strip():
         return None
-    raw, lost = (display, 0) if config_dir is None else _with_pastes(display, entry.get("pastedContents"), config_dir)
+    raw, lost = _with_pastes(display, entry.get("pastedContents"), config_dir)
     private = is_wholly_private(raw)
     # Cleaned before it is cut: half a secret is none that is known.
     text = "" if private else clean(raw).strip()
@@ -186,27 +188,33 @@ def _typed(entry: dict[str, Any], config_dir: Path | None) -> Typed | None:
     )
 
 
-def _with_pastes(display: str, pasted: Any, config_dir: Path) -> tuple[str, int]:
-    """The input with pasted texts in the place of their marks, and how many the client has not kept."""
-    lost = 0
+def _with_pastes(display: str, pasted: Any, config_dir: Path | None) -> tuple[str, int]:
+    """The input with pasted texts in the place of their marks, and how many the client has not kept.
+
+    Without a directory only those are looked up that stand in the entry. All of them together are bounded.
+    """
+    lost, room = 0, MAX_PASTE
 
     def text_of(place: re.Match[str]) -> str:
-        nonlocal lost
+        nonlocal lost, room
         content = _pasted(pasted.get(place[1]) if isinstance(pasted, dict) else None, config_dir)
-        lost += content is None
-        return place[0] if content is None else content
+        if content is None or len(content) > room:
+            lost += 1
+            return place[0]
+        room -= len(content)
+        return content
 
     return _PLACE.sub(text_of, display), lost
 
 
-def _pasted(paste: Any, config_dir: Path) -> str | None:
+def _pasted(paste: Any, config_dir: Path | None) -> str | None:
     """A pasted text: small ones stand in the entry, larger ones in a file named by their hash."""
     if not isinstance(paste, dict):
         return None
     if isinstance(content := paste.get("content"), str):
         return content
     name = paste.get("contentHash")
-    if not isinstance(name, str) or not _HASH.fullmatch(name):
+    if config_dir is None or not isinstance(name, str) or not _HASH.fullmatch(name):
         return None
     try:
         with (config_dir / PASTES / f"{name}.txt").open("rb") as file:

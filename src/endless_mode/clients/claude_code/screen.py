@@ -54,6 +54,8 @@ def _gather(entry: Entry, strings: list[str]) -> bool:
     """Add what is named in :class:`Screen`; False when the strings alone do not tell whether they are clean."""
     content = entry.message.content if entry.message else None
     deeper: list[Any] = [entry.cwd, entry.toolUseResult]
+    if isinstance(content, str):
+        strings.append(content)
     for block in content if isinstance(content, list) else ():
         for value in (block.text, block.name, block.content, block.input):
             if type(value) is str:

@@ -31,6 +31,7 @@ from endless_mode.clients.claude_code.entry import (
 from endless_mode.clients.claude_code.screen import Screen
 from endless_mode.clients.claude_code.state import MAX_OPEN, OpenCall, State, text_digest
 from endless_mode.model import Item, Message, MessageKind, ToolEvent, Withdrawn
+from endless_mode.privacy import clean
 
 #: Tools whose use by a subagent counts in the session: they change files.
 _CHANGES = frozenset({"Edit", "MultiEdit", "Write", "NotebookEdit"})
@@ -152,7 +153,7 @@ class ToolUses:
         """The part of a call that is conversation: a plan offered, a question asked."""
         if event.name == "ExitPlanMode" and (plan := plan_of(event)).strip():
             yield from self._plan(event, key, plan)
-        elif event.name == "AskUserQuestion" and (question := question_of(event)).strip():
+        elif event.name == "AskUserQuestion" and (question := clean(question_of(event))).strip():
             yield Message(key, event.offset, event.index, "assistant", "question", question, event.at)
 
     def _planned(self, event: ToolEvent) -> Iterator[Item]:
@@ -203,6 +204,6 @@ def _decided(event: ToolEvent) -> tuple[MessageKind | None, str]:
         return None, ""
     if event.name == "ExitPlanMode":
         return "approval", "(plan approved)"
-    if event.name == "AskUserQuestion" and (answers := answers_of(event)).strip():
+    if event.name == "AskUserQuestion" and (answers := clean(answers_of(event))).strip():
         return "answer", answers
     return None, ""

@@ -16,6 +16,7 @@ from endless_mode.clients.claude_code.digest.texts import (
     text,
 )
 from endless_mode.model import Digest, ToolEvent
+from endless_mode.privacy import clean
 
 _ANSWER = re.compile(r'"([^"\n]{1,600})"="([^"]{0,1200})"')
 _HEADING = re.compile(r"^#+ *(.{1,200})", re.MULTILINE)
@@ -31,10 +32,11 @@ def question(event: ToolEvent) -> Digest:
     if not answers:
         answers = [(m[1], m[2]) for m in _ANSWER.finditer(result_of(event)[:8_000])][:8]
     headers = {text(q.get("question")): text(q.get("header")) for q in asked}
-    digest.words = "\n".join(flat(a, 600) for _, a in answers if a)
+    # What is put together here can read as something that none of its parts is.
+    digest.words = clean("\n".join(flat(a, 600) for _, a in answers if a))
     many = len(answers) > 1
     said = [f"{flat(headers.get(q) or q, 60)}: {flat(a, 240)}" if many else flat(a, 380) for q, a in answers if a]
-    digest.outcome = clip("; ".join(said), 400)
+    digest.outcome = clip(clean("; ".join(said)), 400)
     return digest
 
 
