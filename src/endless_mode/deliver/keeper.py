@@ -144,7 +144,9 @@ class Keeper:
                 self._spare = Desk(self.home, self.settings, Store.temporary(), self._complain, self.observer)
             if caller.session_id not in self._owed:
                 with suppress(Exception):
-                    rows = self.use(lambda desk: desk.store.read(lambda db: _deliveries(db, caller.session_id)))
+                    # What another hook has claimed a moment ago is not to be had here, too.
+                    ask = partial(_deliveries, session_id=caller.session_id, claimed=True)
+                    rows = self.use(lambda desk: desk.store.read(ask))
                     self._spare.store.write(lambda db: _take(db, caller.session_id, rows))
                 self._owed.add(caller.session_id)
             text = self._spare.after_compaction(caller)
@@ -227,12 +229,12 @@ class _Gate:
                 self._changed.notify_all()
 
 
-def _deliveries(db: sqlite3.Connection, session_id: str) -> list[tuple[Any, ...]]:
-    """What is known of a session's deliveries, without those claimed and not printed."""
+def _deliveries(db: sqlite3.Connection, session_id: str, claimed: bool = False) -> list[tuple[Any, ...]]:
+    """What is known of a session's deliveries; those claimed and not printed only if asked for."""
     return db.execute(
-        f"SELECT {_COLUMNS} FROM deliveries WHERE (consumed_at IS NULL OR mode <> '') AND session_id IN"
+        f"SELECT {_COLUMNS} FROM deliveries WHERE (consumed_at IS NULL OR mode <> '' OR ?) AND session_id IN"
         " (SELECT id FROM sessions WHERE platform_source = ? AND content_session_id = ?)",
-        (PLATFORM, session_id),
+        (claimed, PLATFORM, session_id),
     ).fetchall()
 
 
