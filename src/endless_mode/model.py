@@ -105,6 +105,10 @@ class Todo(Struct, frozen=True, gc=False):
     id: str = ""
 
 
+#: Kinds of user messages that ask for something.
+ASKING: tuple[MessageKind, ...] = ("prompt", "queued", "command", "plan")
+
+
 class Digest(Struct, omit_defaults=True):
     """What is kept of a tool event: bounded, neutral, clean. Observers and the closing part read this.
 

@@ -26,6 +26,12 @@ def client_root(client: str, config_dir: str, home: str) -> Path | None:
     return None
 
 
+def client_of(transcript: Path) -> Path | None:
+    """Return the configuration directory that a transcript lies under as the client lays it out, if it does."""
+    above = transcript.parents
+    return above[2] if len(above) > 2 and above[1].name == "projects" else None
+
+
 def check_transcript(path: str, roots: Iterable[Path]) -> Path:
     """Return the real path of a transcript, which need not exist yet; raise :class:`BadRequest` when
     refused.

@@ -16,6 +16,7 @@ from endless_mode.bottle.fixed import fixed_lines
 from endless_mode.bottle.need import Candidate, Packer
 from endless_mode.bottle.offers import candidates, freed, hunks, weigh
 from endless_mode.bottle.predecessor import goes_on_from
+from endless_mode.bottle.short import units
 from endless_mode.bottle.specifics import specifics
 from endless_mode.bottle.standing import standing
 from endless_mode.bottle.view import SessionRow
@@ -31,6 +32,11 @@ PARTS_SHARE = 0.35
 NAMES_ROW = 400
 
 
+def part_heading(number: int) -> str:
+    """The line a part of the working set begins with."""
+    return f"### Working set, part {number}\n"
+
+
 class Closing(Struct, frozen=True):
     """The closing part in its pieces."""
 
@@ -40,7 +46,7 @@ class Closing(Struct, frozen=True):
     @property
     def text(self) -> str:
         """The whole, as it stands in the bottle."""
-        parts = [f"### Working set, part {n}\n{text}" for n, text in enumerate(self.working_set, 1)]
+        parts = [f"{part_heading(n)}{text}" for n, text in enumerate(self.working_set, 1)]
         return "\n\n".join([self.state, *parts])
 
 
@@ -79,11 +85,6 @@ def spoken_chars(db: sqlite3.Connection, session: SessionRow) -> int:
         "SELECT coalesce(sum(length(title)), 0) FROM observations WHERE session_id = ?", (session.id,)
     ).fetchone()
     return int(said) + int(lines)
-
-
-def units(text: str) -> int:
-    """Length in UTF-16 code units, which is how the client counts."""
-    return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
 def _fit(fixed: str, taken: list[Candidate]) -> str:

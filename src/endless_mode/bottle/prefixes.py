@@ -39,7 +39,6 @@ class Known(Struct, frozen=True):
     """What is known of a bottle on disk: ``start`` is how far its conversation part holds, ``talk_at`` its first byte."""
 
     watch: int
-    gen: int
     path: Path
     file: Identity
     talk_at: int
@@ -66,7 +65,7 @@ class Prefixes:
         """What of the bottle at ``path`` still holds; call within the read."""
         with self._lock:
             known = self._known.get(made.at.id)
-        if known is None or known.path != path or known.gen != made.at.gen or known.before != made.before:
+        if known is None or known.path != path or made.at.gen != 1 or known.before != made.before:
             return None
         with suppress(sqlite3.Error):
             return known if self._watch.holds(known.watch) else None
@@ -80,7 +79,7 @@ class Prefixes:
             return self.drop(made.at.id, watch)
         if not self._settled(watch, start.offset):
             return self.drop(made.at.id, watch)
-        known = Known(watch, made.at.gen, path, file, written.talk_at, start, made.before)
+        known = Known(watch, path, file, written.talk_at, start, made.before)
         with self._lock:
             gone = [self._known.pop(made.at.id, None)]
             self._known[made.at.id] = known

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +50,7 @@ class SessionDocument(Struct):
     def placed(self, start: Start | None = None) -> Iterator[tuple[int, Entry]]:
         """The entries with their places in the transcript, all or those from a point on."""
         if start is None:
-            return _cleaned(_chained(self.before, entries(self.db, self.at)))
+            return _cleaned(chain(((-1, entry) for entry in self.before), entries(self.db, self.at)))
         return _cleaned(entries(self.db, self.at, start.offset, start.leg))
 
     @property
@@ -58,9 +58,10 @@ class SessionDocument(Struct):
         """The entries, read anew each time."""
         return (entry for _, entry in self.placed())
 
-    def last_request(self) -> str | None:
-        """What the user asked for last."""
-        return last_request(self.db, self.at)
+    def last_request(self) -> str:
+        """What the user asked for last; empty when that is nothing."""
+        said = last_request(self.db, self.at)
+        return said.text if said is not None else ""
 
     def whole(self) -> Document:
         """The same in memory."""
@@ -81,7 +82,7 @@ def session_document(db: sqlite3.Connection, session: int, now: int | None = Non
         rendered=int(time.time() * 1000) if now is None else now,
         notes=[clean(note) for note in notes],
     )
-    asked = None if request is None else clean(request)
+    asked = None if request is None else clean(request.text)
     return SessionDocument(db, at, header, [*before], asked, clean(closing(db, at).text))
 
 
@@ -126,11 +127,6 @@ def gap(db: sqlite3.Connection, session: int) -> int:
         (session,),
     ).fetchone()
     return int(row[0])
-
-
-def _chained(before: list[Entry], then: Iterator[tuple[int, Entry]]) -> Iterator[tuple[int, Entry]]:
-    yield from ((-1, entry) for entry in before)
-    yield from then
 
 
 #: Entries that are looked at as one text; only when something is found in it, each by itself.

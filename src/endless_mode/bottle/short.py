@@ -1,7 +1,8 @@
-"""Texts made short, for the closing part."""
+"""Texts made short, for closing parts and handoffs."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import UTC, datetime
 
 from endless_mode.bottle.escape import flatten
@@ -28,3 +29,19 @@ def cut(text: str, limit: int) -> str:
 def clock(at: int | None) -> str:
     """A time in milliseconds as date and minute, UTC."""
     return datetime.fromtimestamp(at / 1000, UTC).strftime("%Y-%m-%d %H:%M") if at is not None else "time unknown"
+
+
+def units(text: str) -> int:
+    """Length in UTF-16 code units, which is how the client counts."""
+    return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
+
+
+def within(lines: Iterable[str], room: int) -> str:
+    """As many of the first lines as fit into so many UTF-16 units, each with its line break."""
+    kept: list[str] = []
+    for line in lines:
+        room -= units(line) + 1
+        if room < 0:
+            break
+        kept.append(line)
+    return "\n".join(kept)

@@ -8,8 +8,8 @@ from msgspec import Struct, field
 
 from endless_mode.bottle.escape import flatten
 from endless_mode.bottle.programs import programs
-from endless_mode.bottle.view import Done, Said, SessionRow, Told, digests
-from endless_mode.model import Digest, Todo
+from endless_mode.bottle.view import Done, Said, SessionRow, Told, digests, latest
+from endless_mode.model import ASKING, Digest, Todo
 
 #: How far back the packing and the checks look, in tool events and in messages.
 EVENTS_SEEN = 800
@@ -21,8 +21,6 @@ HUNKS_KEPT, SYMBOLS_KEPT = 4, 48
 
 #: How a look at a background task says that it is over.
 _OVER = ("completed", "failed", "killed", "stopped")
-
-_ASKING = frozenset({"prompt", "queued", "command", "plan"})
 
 
 class FileState(Struct):
@@ -67,7 +65,7 @@ class Standing(Struct):
 
 def standing(db: sqlite3.Connection, session: SessionRow) -> Standing:
     """Gather the facts of a session's main line."""
-    told = Standing(_messages(db, session), [], {}, [], [], [], [], [])
+    told = Standing(latest(db, session, MESSAGES_SEEN), [], {}, [], [], [], [], [])
     todos: dict[str, Todo] = {}
     lists: dict[str, int] = {}
     whole_seen = False
@@ -98,31 +96,6 @@ def standing(db: sqlite3.Connection, session: SessionRow) -> Standing:
     return told
 
 
-def _messages(db: sqlite3.Connection, session: SessionRow) -> list[Said]:
-    """The newest messages, newest first, and every decision and the first request however old."""
-    place = (session.id, session.gen, session.offset)
-    kept = [
-        Said(*row) for row in db.execute(f"{_SAID} ORDER BY offset DESC, idx DESC LIMIT ?4", (*place, MESSAGES_SEEN))
-    ]
-    if len(kept) < MESSAGES_SEEN:
-        return kept
-    before = (*place, kept[-1].offset, kept[-1].index)
-    decided = f"{_SAID} AND {_BEFORE} AND kind IN ('answer', 'refusal', 'approval', 'plan')"
-    kept += [Said(*row) for row in db.execute(f"{decided} ORDER BY offset DESC, idx DESC", before)]
-    asked = f"{_SAID} AND {_BEFORE} AND role = 'user' AND kind IN ('prompt', 'queued', 'command', 'plan')"
-    first = db.execute(f"{asked} ORDER BY offset, idx LIMIT 1", before).fetchone()
-    if first is not None and Said(*first) not in kept:
-        kept.append(Said(*first))
-    return kept
-
-
-_SAID = (
-    "SELECT offset, idx, role, kind, text, at FROM messages WHERE session_id = ?1 AND (gen = ?2 OR offset >= ?3)"
-    " AND rewound = '' AND withdrawn = ''"
-)
-_BEFORE = "(offset, idx) < (?4, ?5)"
-
-
 def _went_on(messages: list[Said]) -> int:
     """Where the session last spoke: a call before it that has no result will never have one."""
     return next((s.offset for s in messages if s.kind in ("text", "prompt", "command")), -1)
@@ -130,7 +103,7 @@ def _went_on(messages: list[Said]) -> int:
 
 def asks(said: Said) -> bool:
     """Whether the message asks for something to be done."""
-    return said.role == "user" and said.kind in _ASKING
+    return said.role == "user" and said.kind in ASKING
 
 
 def relative(path: str, cwd: str) -> str:

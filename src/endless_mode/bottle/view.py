@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from endless_mode.model import Digest, DigestKind, MessageKind, Role, Status, Todo
+from endless_mode.model import ASKING, Digest, DigestKind, MessageKind, Role, Status, Todo
 from endless_mode.store.migrations import LASTING
 
 _digest = msgspec.json.Decoder(Digest)
@@ -86,7 +86,10 @@ class Rewind(Struct, frozen=True, gc=False):
 
 Place = Said | Done | Cut | Rewind
 
+#: Rows of the main line, and its messages.
 _MAIN = "session_id = ?1 AND (gen = ?2 OR offset >= ?3) AND rewound = ''"
+_SAID = f"SELECT offset, idx, role, kind, text, at FROM messages WHERE {_MAIN} AND withdrawn = ''"
+_NEWEST_FIRST = "ORDER BY offset DESC, idx DESC"
 
 
 def load_session(db: sqlite3.Connection, session: int) -> SessionRow:
@@ -103,8 +106,7 @@ def load_session(db: sqlite3.Connection, session: int) -> SessionRow:
 def messages(db: sqlite3.Connection, at: SessionRow, since: int = -1) -> Iterator[Said]:
     """Messages of the main line in order, from offset ``since`` on."""
     for row in db.execute(
-        f"SELECT offset, idx, role, kind, text, at FROM messages WHERE {_MAIN} AND withdrawn = '' AND offset >= ?4"
-        " ORDER BY offset, idx",
+        f"{_SAID} AND offset >= ?4 ORDER BY offset, idx",
         (at.id, at.gen, at.offset, since),
     ):
         yield Said(*row)
@@ -134,27 +136,39 @@ def brief(digest: Digest) -> str:
     return f"`{shown}`" if digest.kind == "shell" and shown else shown
 
 
-#: Kinds of user messages that ask for something, as SQL.
-_ASKING = "role = 'user' AND kind IN ('prompt', 'queued', 'command', 'plan')"
+_ASKS = f"role = 'user' AND kind IN ({', '.join(map(repr, ASKING))})"
+#: A decision of the user's counts however old it is.
+_DECIDED = "(offset, idx) < (?4, ?5) AND kind IN ('answer', 'refusal', 'approval', 'plan')"
 
 
-def first_request(db: sqlite3.Connection, at: SessionRow) -> str | None:
+def first_request(db: sqlite3.Connection, at: SessionRow) -> Said | None:
     """What the user asked for first."""
     return _request(db, at, "ASC")
 
 
-def last_request(db: sqlite3.Connection, at: SessionRow) -> str | None:
+def last_request(db: sqlite3.Connection, at: SessionRow) -> Said | None:
     """What the user asked for last."""
     return _request(db, at, "DESC")
 
 
-def _request(db: sqlite3.Connection, at: SessionRow, order: str) -> str | None:
-    row = db.execute(
-        f"SELECT text FROM messages WHERE {_MAIN} AND withdrawn = '' AND {_ASKING}"
-        f" ORDER BY offset {order}, idx {order} LIMIT 1",
-        (at.id, at.gen, at.offset),
-    ).fetchone()
-    return None if row is None else str(row[0])
+def _request(db: sqlite3.Connection, at: SessionRow, order: str) -> Said | None:
+    asked = f"{_SAID} AND {_ASKS} ORDER BY offset {order}, idx {order} LIMIT 1"
+    row = db.execute(asked, (at.id, at.gen, at.offset)).fetchone()
+    return None if row is None else Said(*row)
+
+
+def latest(db: sqlite3.Connection, at: SessionRow, most: int) -> list[Said]:
+    """The newest messages, newest first, and every decision and the first request however old."""
+    place = (at.id, at.gen, at.offset)
+    kept = [Said(*row) for row in db.execute(f"{_SAID} {_NEWEST_FIRST} LIMIT ?4", (*place, most))]
+    if len(kept) < most:
+        return kept
+    before = (*place, kept[-1].offset, kept[-1].index)
+    kept += [Said(*row) for row in db.execute(f"{_SAID} AND {_DECIDED} {_NEWEST_FIRST}", before)]
+    first = first_request(db, at)
+    if first is not None and first not in kept:
+        kept.append(first)
+    return kept
 
 
 def is_spoken(db: sqlite3.Connection, at: SessionRow) -> bool:
@@ -244,5 +258,4 @@ class _Outline(Struct):
 _outline = msgspec.json.Decoder(_Outline)
 
 _DIGESTS = f"SELECT offset, idx, id, name, status, state, at, agent_id, digest FROM tool_events WHERE {_MAIN}"
-_NEWEST_FIRST = "ORDER BY offset DESC, idx DESC"
 _LASTING = f"(offset, idx) < (?4, ?5) AND {LASTING}"

@@ -9,6 +9,7 @@ from endless_mode.bottle.write import Bottle
 from endless_mode.cli.bottle import PLACE, output_place, put, tell_source
 from endless_mode.cli.output import emit, write_text
 from endless_mode.cli.target import best
+from endless_mode.cli.words import count
 from endless_mode.deliver.handoff import compose, followed, plan_budget
 from endless_mode.deliver.ladder import state_of, task_in
 from endless_mode.settings import load
@@ -20,7 +21,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--context-tokens",
         metavar="N",
-        type=_positive,
+        type=count,
         help="size of the context at the boundary (default: the transcript's last usage)",
     )
     parser.add_argument(
@@ -28,12 +29,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("-o", "--output", metavar="FILE", type=Path, help=PLACE)
     parser.add_argument("--json", action="store_true", help="print one JSON document")
-
-
-def _positive(word: str) -> int:
-    if not word.isdecimal() or len(word) > 9 or int(word) < 1:
-        raise argparse.ArgumentTypeError(f"{word[:40]!r} is no size of a context in tokens")
-    return int(word)
 
 
 def run(given: argparse.Namespace) -> int:

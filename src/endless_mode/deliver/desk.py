@@ -34,6 +34,7 @@ from endless_mode.errors import EndlessError
 from endless_mode.home import Home
 from endless_mode.observe.base import InlineObserver
 from endless_mode.observe.rules import RulesObserver
+from endless_mode.paths import client_of
 from endless_mode.settings import Settings
 from endless_mode.store import Store
 from endless_mode.store.trouble import needs_reopening
@@ -67,9 +68,8 @@ class Caller(Struct, frozen=True):
 
 def _config_dir(caller: Caller) -> Path:
     """The client's configuration directory, by where its transcript lies."""
-    path = caller.path
-    under = path is not None and len(path.parents) > 2 and path.parents[1].name == "projects"
-    return path.parents[2] if path is not None and under else Path.home() / ".claude"
+    found = client_of(caller.path) if caller.path is not None else None
+    return found or Path.home() / ".claude"
 
 
 class NothingLeft(EndlessError):

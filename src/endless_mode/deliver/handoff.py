@@ -12,11 +12,12 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from endless_mode.bottle.closing import STATE_UNITS, units
+from endless_mode.bottle.closing import STATE_UNITS, part_heading
 from endless_mode.bottle.entries import MODE_RECONSTRUCTED
-from endless_mode.bottle.escape import CLOSING, flatten
+from endless_mode.bottle.escape import CLOSING
 from endless_mode.bottle.file import bottle_path, read_header
 from endless_mode.bottle.pages import MAX_TOKENS, Page, fits_one_read, pages, tail_pages
+from endless_mode.bottle.short import quote, units, within
 from endless_mode.bottle.text import BottleText
 from endless_mode.bottle.view import SessionRow, last_request
 from endless_mode.bottle.write import Bottle
@@ -33,8 +34,6 @@ CONTEXT_SHARE = 0.12
 #: Share of a plan that goes to the working set before the conversation's end. Measured on real compactions and chained
 #: sessions: 0.8 meets more of what is needed next than 0.5 at every budget, and no more comes of 0.9.
 WORKING_SET_SHARE = 0.8
-#: How the first part of the working set begins, as a line.
-WORKING_SET = "### Working set, part 1\n"
 #: A bottle larger than this (bytes) is never read whole.
 WHOLE_BYTES = 2_000_000
 #: No text that is worth reading has more bytes to a token, and no line of a bottle is longer.
@@ -63,7 +62,7 @@ def reading_plan(text: BottleText, budget: int) -> list[Page]:
     if shape.size <= WHOLE_BYTES and (whole := _whole(text.whole(), budget)):
         return whole
     closing = text.part(shape.closing_at)
-    before, mark, _ = closing.partition(f"\n{WORKING_SET}")
+    before, mark, _ = closing.partition(f"\n{part_heading(1)}")
     plan: list[Page] = []
     if mark:
         above = shape.closing_line + before.count("\n")
@@ -156,20 +155,12 @@ def last_bottle(directory: Path, session_id: str) -> Bottle | None:
 
 def closing_of(bottle: Bottle) -> str:
     """The state as it stands in a bottle."""
-    return bottle.text.closing().partition(f"\n{WORKING_SET}")[0].strip()
+    return bottle.text.closing().partition(f"\n{part_heading(1)}")[0].strip()
 
 
 def _shortened(state: str, room: int) -> str:
     """The state with whole lines dropped from its end until it fits."""
-    if units(state) <= room:
-        return state
-    kept: list[str] = []
-    for line in state.split("\n"):
-        room -= units(line) + 1
-        if room < 0:
-            break
-        kept.append(line)
-    return "\n".join(kept)
+    return state if units(state) <= room else within(state.split("\n"), room)
 
 
 def _call(path: str, page: Page) -> str:
@@ -235,10 +226,10 @@ def followed(text: str, plan: list[Page]) -> str:
 
 def task_of(db: sqlite3.Connection, session: SessionRow) -> str:
     """The current task in one line: the last thing the user asked for."""
-    return task_line(last_request(db, session))
+    said = last_request(db, session)
+    return task_line(said.text if said is not None else "")
 
 
-def task_line(request: str | None) -> str:
+def task_line(request: str) -> str:
     """A request in one line."""
-    text = " ".join(flatten(request).split()) if request else ""
-    return text if len(text) <= 200 else text[:199] + "…"
+    return quote(request, 200)

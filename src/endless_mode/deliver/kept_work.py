@@ -7,8 +7,9 @@ import sqlite3
 import msgspec
 from msgspec import Struct
 
-from endless_mode.bottle.closing import STATE_UNITS, closing, units
+from endless_mode.bottle.closing import STATE_UNITS, closing
 from endless_mode.bottle.entries import Document, Entry, Happened, Line, Mark, Speech
+from endless_mode.bottle.short import within
 from endless_mode.bottle.view import happened, load_session
 from endless_mode.privacy import clean
 
@@ -50,7 +51,8 @@ def woven(made: Document, kept: Kept) -> Document:
         entries.append(entry)
     _put(entries, rest, None)
     header = msgspec.structs.replace(made.header, project=kept.project or made.header.project)
-    return msgspec.structs.replace(made, header=header, entries=entries, closing=_joined(made.closing, kept.state))
+    state = within([*made.closing.split("\n"), *kept.state.split("\n")], STATE_UNITS)
+    return msgspec.structs.replace(made, header=header, entries=entries, closing=state)
 
 
 def _put(entries: list[Entry], lines: list[tuple[int, Line]], until: int | None) -> list[tuple[int, Line]]:
@@ -64,13 +66,3 @@ def _put(entries: list[Entry], lines: list[tuple[int, Line]], until: int | None)
         else:
             entries.append(Happened(mine))
     return lines[count:]
-
-
-def _joined(first: str, second: str) -> str:
-    room, kept = STATE_UNITS, []
-    for line in [*first.split("\n"), *second.split("\n")]:
-        room -= units(line) + 1
-        if room < 0:
-            break
-        kept.append(line)
-    return "\n".join(kept)

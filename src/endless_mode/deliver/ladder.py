@@ -19,6 +19,7 @@ from typing import Literal, Protocol, TypeVar
 
 from msgspec import Struct
 
+from endless_mode.bottle.closing import part_heading
 from endless_mode.bottle.entries import MODE_FULL, MODE_STORED, Document, Speech
 from endless_mode.bottle.session import SessionDocument, session_document
 from endless_mode.claude_mem.enrich import enrich
@@ -31,12 +32,12 @@ from endless_mode.deliver.handoff import task_line
 from endless_mode.deliver.kept_work import kept_work, woven
 from endless_mode.deliver.remembered import remembered
 from endless_mode.home import Home
+from endless_mode.model import ASKING
+from endless_mode.paths import client_of
 
 T = TypeVar("T")
 
 Rung = Literal["transcript", "stored", "claude-mem", "history", "nothing"]
-
-_ASKING = ("prompt", "queued", "command", "plan")
 
 
 class Readable(Protocol):
@@ -118,16 +119,16 @@ def holds_something(home: Home, store: Readable, content_session_id: str, *, con
 
 def state_of(made: Document | SessionDocument) -> str:
     """Where things stand, as far as it goes into a handoff: the closing part before its working set."""
-    return made.closing.partition("\n\n### Working set, part 1\n")[0]
+    return made.closing.partition(f"\n\n{part_heading(1)}")[0]
 
 
 def task_in(made: Document | SessionDocument) -> str:
     """The current task in one line: the last thing the user asked for."""
     if isinstance(made, SessionDocument):
         return task_line(made.last_request())
-    asked = (e for e in reversed(made.entries) if isinstance(e, Speech) and e.role == "user" and e.kind in _ASKING)
+    asked = (e for e in reversed(made.entries) if isinstance(e, Speech) and e.role == "user" and e.kind in ASKING)
     last = next(asked, None)
-    return task_line(last.text if last else None)
+    return task_line(last.text if last else "")
 
 
 def database(home: Home) -> Path:
@@ -224,8 +225,8 @@ def _left(home: Home, store: Readable | None, content_id: str, known: _Known, co
 def _clients(known: _Known, config_dir: Path | None) -> list[Path]:
     """Configuration directories whose record may know the session, each once."""
     places = [config_dir] if config_dir is not None else []
-    if known.path and Path(known.path).parent.parent.name == "projects":
-        places.append(Path(known.path).parents[2])
+    if known.path and (place := client_of(Path(known.path))) is not None:
+        places.append(place)
     if not places:
         places.append(Path(os.environ.get("CLAUDE_CONFIG_DIR") or Path.home() / ".claude"))
     return list(dict.fromkeys(places))

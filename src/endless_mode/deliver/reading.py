@@ -6,6 +6,7 @@ import sqlite3
 import threading
 import time
 from collections import defaultdict
+from collections.abc import Callable
 from pathlib import Path
 
 from endless_mode.bottle.view import SessionRow, load_session
@@ -60,21 +61,20 @@ class Reading:
 
     def tail_to_the_end(self, session_id: str, path: Path | None) -> SessionRow:
         """The same, waiting up to 250 ms for the result of a tool use that ended just now."""
+        return self._tail_while(self._open_ends, session_id, path)
+
+    def tail_to_the_boundary(self, session_id: str, path: Path | None) -> SessionRow:
+        """The same, waiting up to 250 ms for the boundary of a compaction that is over and was not handed over."""
+        return self._tail_while(self._awaits_boundary, session_id, path)
+
+    def _tail_while(self, waits: Callable[[SessionRow], bool], session_id: str, path: Path | None) -> SessionRow:
         at = self.tail(session_id, path)
         deadline = time.monotonic() + LATE_SECONDS
-        while path is not None and self._open_ends(at) and time.monotonic() < deadline:
+        while path is not None and waits(at) and time.monotonic() < deadline:
             time.sleep(_STEP)
             if path.exists() and path.stat().st_size > at.offset:
                 at = self.tail(session_id, path)
         return at
-
-    def tail_to_the_boundary(self, session_id: str, path: Path | None) -> None:
-        """Read on, waiting up to 250 ms for the boundary of a compaction that is over and was not handed over."""
-        at = self.tail(session_id, path)
-        deadline = time.monotonic() + LATE_SECONDS
-        while path is not None and self._awaits_boundary(at) and time.monotonic() < deadline:
-            time.sleep(_STEP)
-            at = self.tail(session_id, path)
 
     def _awaits_boundary(self, at: SessionRow) -> bool:
         return self.store.read(lambda db: claims.awaits_boundary(db, at))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import sqlite3
 from datetime import UTC, datetime
 
-from endless_mode.bottle.escape import flatten
 from endless_mode.bottle.predecessor import BEGUN
+from endless_mode.bottle.short import quote, within
 from endless_mode.privacy import clean
 
 #: UTF-16 units the timeline keeps to; well below the client's limit.
@@ -33,7 +33,7 @@ def timeline(db: sqlite3.Connection, cwd: str, but: str = "") -> str:
             " AND withdrawn = '' AND rewound = '' ORDER BY offset DESC LIMIT 1",
             (row,),
         ).fetchone()
-        asked = _short(request[0] if request else title, 160)
+        asked = quote(request[0] if request else title, 160)
         parts.append(f"- {_when(last_at)} session {content_id[:8]}: {asked}")
     latest = sessions[0][0]
     lines = db.execute(
@@ -43,23 +43,8 @@ def timeline(db: sqlite3.Connection, cwd: str, but: str = "") -> str:
     ).fetchall()
     if lines:
         parts += ["", "Last steps of the newest, newest first:"]
-        parts += [f"- [#{number}] {_short(title, 140)}" for number, title in lines]
-    return _fit([clean(part) for part in parts])
-
-
-def _fit(parts: list[str]) -> str:
-    room, kept = LIMIT, []
-    for part in parts:
-        room -= len(part.encode("utf-16-le")) // 2 + 1
-        if room < 0:
-            break
-        kept.append(part)
-    return "\n".join(kept)
-
-
-def _short(text: str, limit: int) -> str:
-    flat = " ".join(flatten(text).split())
-    return flat if len(flat) <= limit else flat[: limit - 1] + "…"
+        parts += [f"- [#{number}] {quote(title, 140)}" for number, title in lines]
+    return within((clean(part) for part in parts), LIMIT)
 
 
 def _when(at: int | None) -> str:
