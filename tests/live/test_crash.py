@@ -18,6 +18,8 @@ import pytest
 
 from endless_mode import settings
 from endless_mode.bottle.entries import Happened
+from endless_mode.deliver import claims
+from endless_mode.deliver.claims import Ask
 from endless_mode.deliver.desk import Caller
 from endless_mode.deliver.keeper import Keeper
 from endless_mode.home import Home
@@ -406,6 +408,21 @@ def test_a_handoff_without_a_store_is_known_to_the_next_worker(tmp_path: Path, m
         again.t.boundary()
         assert again.prompt_hook() == ""
         assert list((served.home.run / "owed").iterdir()) == []
+
+
+def test_without_a_store_nobody_gets_what_another_hook_has_just_claimed(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first of two hooks has claimed and not printed yet when the store fails under the second."""
+    s = served.session()
+    s.t.turn("the parser")
+    desk = served.service.keeper.desk
+    at = desk.tail("s-1", s.t.path)
+    ask = Ask("SessionStart:compact", int(s.t.clock() * 1000), "the-first")
+    assert desk.store.write(lambda db: claims.claim_compaction(db, at, ask)) is not None
+    with monkeypatch.context() as patch:
+        patch.setattr(desk.store, "write", refusing)
+        assert s.compacted() == ""
 
 
 @pytest.mark.parametrize("content", [b"", b"[[1]]", b"{}", b"\xff", b'[["m", 1, 1, 0, 1, 1, "e", "", "x", 1, 1, 9]]'])
