@@ -56,9 +56,16 @@ _DISGUISE = re.compile(
 )
 
 
+_ASCII = bytes(range(128))
+
+
 def is_disguised(text: str) -> bool:
     """Tell whether ``text`` holds any character that a ``wide`` pattern knows and another does not."""
-    return not text.isascii() and _DISGUISE.search(text) is not None
+    if text.isascii():
+        return False
+    # The few characters beyond ASCII are cut out first: a set this large is slow to look for.
+    beyond = text.encode("utf-8", "surrogatepass").translate(None, _ASCII).decode("utf-8", "surrogatepass")
+    return _DISGUISE.search(beyond) is not None
 
 
 def _letter(char: str, wide: bool, dashes: str = "") -> str:

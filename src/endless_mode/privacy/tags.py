@@ -99,15 +99,18 @@ def has_tag_indeed(text: str) -> bool:
 def strip_tags(text: str) -> str:
     """Return ``text`` without private tags and their contents; the same object if it has none."""
     for _ in range(_MOST_PASSES):
-        if not has_tag(text):
+        if not may_hold_tag(text.encode("utf-8", "surrogatepass")):
             return text
-        text = _strip_once(text)
+        given, text = text, _strip_once(text)
+        if text is given:
+            return text
     while first := _scanner(_is_wide(text)).head.search(text):
         text = text[: first.start()]
     return text
 
 
 def _strip_once(text: str) -> str:
+    """The text without what its tags enclose as they stand now; the same object when there are none."""
     scanner = _scanner(_is_wide(text))
     shown: list[str] = []
     depths: dict[str | None, int] = {}
@@ -132,5 +135,6 @@ def _strip_once(text: str) -> str:
             depths[name] = depths.get(name, 0) + 1
             hidden += 1
     if not hidden:
+        # Cut at nothing, a text is the same object.
         shown.append(text[position:])
-    return "".join(shown)
+    return shown[0] if len(shown) == 1 else "".join(shown)
