@@ -55,5 +55,5 @@ def _refused(why: str) -> BadRequest:
         "transcript_refused",
         f"The transcript path {why}.",
         "Transcripts are read from the client's configuration directory; add others with "
-        "`endless settings set CLAUDE_MEM_ENDLESS_EXTRA_ROOTS <directory>`.",
+        "`endless config set CLAUDE_MEM_ENDLESS_EXTRA_ROOTS <directory>`.",
     )

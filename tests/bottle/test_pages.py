@@ -10,7 +10,6 @@ from endless_mode.bottle.pages import (
     Page,
     fits_one_read,
     pages,
-    tail_first,
     tail_pages,
 )
 from endless_mode.tokens import estimate_tokens
@@ -81,11 +80,6 @@ def test_the_tail_stops_at_a_line_that_is_over_the_budget() -> None:
     plan = tail_pages("a\n" + "b1" * 1000 + "\nc\n", 100)
     assert [(page.offset, page.limit) for page in plan] == [(3, 1)]
     assert tail_pages("b1" * 1000, 100) == []
-
-
-def test_tail_first_turns_a_plan_round() -> None:
-    plan = list(pages("word\n" * 100, max_tokens=50))
-    assert tail_first(plan) == plan[::-1] != plan
 
 
 @pytest.mark.parametrize(

@@ -64,11 +64,6 @@ def pages(text: str, max_tokens: int = MAX_TOKENS, max_bytes: int = MAX_BYTES, b
         first += count
 
 
-def tail_first(plan: list[Page]) -> list[Page]:
-    """The same pages, the end of the bottle first: what to read when not everything can be."""
-    return plan[::-1]
-
-
 def tail_pages(
     text: str, budget: int, max_tokens: int = MAX_TOKENS, max_bytes: int = MAX_BYTES, before: int = 0
 ) -> list[Page]:

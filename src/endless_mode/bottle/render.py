@@ -5,45 +5,20 @@ The head counts nothing that grows with the body, so the line numbers of earlier
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable
-from datetime import date
-from functools import lru_cache
 
 from msgspec import Struct
 
-from endless_mode.bottle.entries import (
-    BoundaryMark,
-    Document,
-    Entry,
-    GeneratedSummary,
-    Happened,
-    Header,
-    IndexLine,
-    Line,
-    Mark,
-    Speech,
-)
-from endless_mode.bottle.escape import CLOSING, CONVERSATION, HAPPENED, INDEX, MARKS, REQUEST, encode, flatten
+from endless_mode.bottle.entries import BoundaryMark, Document, Entry, Happened, Header, IndexLine, Speech
+from endless_mode.bottle.entry_text import as_bytes, beginning, entry_text
+from endless_mode.bottle.escape import CLOSING, CONVERSATION, INDEX, REQUEST, encode, flatten
 from endless_mode.bottle.pages import ONE_READ_BYTES, fits_one_read
+from endless_mode.bottle.times import Times, full_minute, full_second
 
 #: An original request up to this length stands whole at the head; a longer one only begins there.
 REQUEST_SHOWN = 2000
-#: Characters of a user turn shown in the index.
-INDEX_SHOWN = 100
 #: Bytes that are written at once.
 _AT_ONCE = 65_536
-
-_DAY = 86_400_000
-_EPOCH = date(1970, 1, 1).toordinal()
-_TOO_LATE = (date.max.toordinal() + 1 - _EPOCH) * _DAY
-_DEFAULT_KIND = {"user": "prompt", "assistant": "text"}
-
-_ODD_IN_ID = re.compile(r"[^A-Za-z0-9_.:-]")
-_ODD_IN_TRIGGER = re.compile(r"[^a-z_-]")
-_NUMBERED = re.compile(r"(.*?)(0|[1-9][0-9]{0,17})")
-_LIKE_AN_ID = re.compile(r"\\*(?:\[#|⏳)")
-_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class Shape(Struct, frozen=True):
@@ -149,10 +124,10 @@ def write(
             if isinstance(entry, Speech) and entry.role == "user" and entry.text == head.request:
                 at = talk.request = line
                 break
-    first = _bytes(_head(head, at > 0, 0))
+    first = as_bytes(_head(head, at > 0, 0))
     base = first.count(b"\n")
     if at:
-        first = _bytes(_head(head, True, base + at))
+        first = as_bytes(_head(head, True, base + at))
     counted = _Counted(sink)
     counted.write(first)
     if start is not None and prefix is not None:
@@ -164,12 +139,12 @@ def write(
     for offset, entry in waiting:
         counted.write(talk.add(offset, entry))
     talk_end, talk_lines = counted.size, base + talk.lines
-    end = _bytes(f"{CLOSING}\n{encode(closing, closing=True)}\n")
+    end = as_bytes(f"{CLOSING}\n{encode(closing, closing=True)}\n")
     index: list[IndexLine] = []
     if talk.turns and not counted.is_short(end):
         index = [IndexLine(base + turn.line, turn.text, turn.at) for turn in talk.turns]
-        listed = "".join([f"- line {e.line} · {_full_minute(e.at)} · {e.text}\n" for e in index])
-        counted.write(_bytes(f"{INDEX}\n{listed}\n"))
+        listed = "".join([f"- line {e.line} · {full_minute(e.at)} · {e.text}\n" for e in index])
+        counted.write(as_bytes(f"{INDEX}\n{listed}\n"))
     closing_line = talk_lines + 1 + (len(index) + 2 if index else 0)
     closing_at = counted.size
     counted.write(end)
@@ -222,7 +197,7 @@ class _Talk:
     """The conversation part while it grows: lines are counted from 1 at its beginning."""
 
     def __init__(self, start: Start | None) -> None:
-        self._times = _Times(-1 if start is None else start.day)
+        self._times = Times(-1 if start is None else start.day)
         self._last = -1
         self._leg = 1 if start is None else start.leg
         self._size = 0 if start is None else start.size
@@ -246,7 +221,7 @@ class _Talk:
                 if self._final and offset > self._last:
                     self.start = self._here(offset)
                 line += 1
-                self.turns.append(IndexLine(line, _beginning(entry.text), entry.at))
+                self.turns.append(IndexLine(line, beginning(entry.text), entry.at))
                 self.said = (users + 1, assistants)
             else:
                 self.said = (users, assistants + 1)
@@ -254,7 +229,7 @@ class _Talk:
             self._final = self._final and not any(one.pending for one in entry.lines)
         elif isinstance(entry, BoundaryMark):
             self._leg = entry.leg
-        part = _bytes(_entry(entry, self._times))
+        part = as_bytes(entry_text(entry, self._times))
         self.entry_lines.append(line)
         self.lines += part.count(b"\n")
         self._size += len(part)
@@ -264,13 +239,6 @@ class _Talk:
     def _here(self, offset: int) -> Start:
         day, known = self._times.day, len(self.turns)
         return Start(offset, self._leg, self._size, self.lines, day, self.turns, known, self.said, self.request)
-
-
-def _bytes(text: str) -> bytes:
-    try:
-        return text.encode()
-    except UnicodeEncodeError:
-        return _SURROGATE.sub("\ufffd", text).encode()
 
 
 # The head
@@ -291,130 +259,7 @@ def _header(header: Header) -> str:
     notes = "".join(f"note: {flatten(note)}\n" for note in header.notes)
     return (
         f"# Session bottle — {flatten(header.content_session_id)}\n"
-        f"project: {flatten(header.project)} · started: {_full_second(header.started)}"
-        f" · legs: {max(header.legs, 0)} · rendered: {_full_second(header.rendered)}\n"
+        f"project: {flatten(header.project)} · started: {full_second(header.started)}"
+        f" · legs: {max(header.legs, 0)} · rendered: {full_second(header.rendered)}\n"
         f"mode: {flatten(header.mode)}\n{notes}"
     )
-
-
-# Entries
-
-
-def _entry(entry: Entry, times: _Times) -> str:
-    match entry:
-        case Speech():
-            return _speech(entry, times)
-        case Happened(lines):
-            return f"{HAPPENED}\n{''.join([_line(line, times) for line in lines])}\n"
-        case BoundaryMark():
-            return _boundary(entry, times)
-        case Mark(kind, at):
-            return f"*— {MARKS[kind]} ({times.minute(at)}) —*\n\n"
-        case GeneratedSummary(who, text):
-            body = encode(text).replace("\n", "\n> ")
-            return f"> Session summary (generated by {flatten(who)} — not verbatim)\n> {body}\n\n"
-
-
-def _speech(speech: Speech, times: _Times) -> str:
-    kind = "" if _DEFAULT_KIND[speech.role] == speech.kind else f", {speech.kind}"
-    who = "---\n**User**" if speech.role == "user" else "**Assistant**"
-    cut = "" if speech.truncated_at is None else f"[truncated at {speech.truncated_at} chars]\n"
-    return f"{who} ({times.minute(speech.at)}{kind})\n{encode(speech.text)}\n{cut}\n"
-
-
-def _line(line: Line, times: _Times) -> str:
-    text = flatten(line.text)
-    if line.ids:
-        text = f"[#{_ids(line.ids)}] {text}"
-    elif _LIKE_AN_ID.match(text):
-        text = "\\" + text
-    if not line.pending:
-        return f"- {text}\n"
-    at = times.second(line.at)
-    return f"- ⏳ {text} ({'' if at == '—' else at + ', '}observation pending)\n"
-
-
-def _ids(ids: list[str]) -> str:
-    """``12``, ``12–14`` for neighbours, ``12,20–22,cm:7`` for a mixture."""
-    if len(ids) == 1:
-        return _id(ids[0])
-    runs: list[tuple[str, str]] = []
-    prefix, last = "", -2
-    for id in map(_id, ids):
-        numbered = _NUMBERED.fullmatch(id)
-        if numbered and runs and numbered[1] == prefix and int(numbered[2]) == last + 1:
-            runs[-1] = (runs[-1][0], numbered[2])
-        else:
-            runs.append((id, ""))
-        prefix, last = (numbered[1], int(numbered[2])) if numbered else ("", -2)
-    return ",".join(f"{first}–{end}" if end else first for first, end in runs)
-
-
-def _id(id: str) -> str:
-    return id if id.isalnum() and id.isascii() else _ODD_IN_ID.sub("_", id) or "_"
-
-
-def _boundary(mark: BoundaryMark, times: _Times) -> str:
-    trigger = _ODD_IN_TRIGGER.sub("", mark.trigger)
-    about = [trigger] if trigger else []
-    if mark.pre_tokens is not None and mark.pre_tokens >= 0:
-        tokens = mark.pre_tokens
-        about.append(f"≈{tokens if tokens < 1000 else f'{(tokens + 500) // 1000}k'} tokens")
-    how = f" ({', '.join(about)})" if about else ""
-    leg = max(mark.leg, 1)
-    at = _full_minute(mark.at)
-    times.minute(mark.at)
-    return f"=== Compaction {leg - 1}{how} · {at} — leg {leg} begins ===\n\n"
-
-
-def _beginning(text: str) -> str:
-    start = " ".join(flatten(_SURROGATE.sub("\ufffd", text[: 4 * INDEX_SHOWN])).split())
-    return start if len(start) <= INDEX_SHOWN else start[: INDEX_SHOWN - 1] + "…"
-
-
-# Times
-
-
-class _Times:
-    """Clock times in document order: the date stands in front where it differs from the one before."""
-
-    def __init__(self, day: int) -> None:
-        self.day = day
-
-    def minute(self, at: int | None) -> str:
-        return self._short(at, _clock(at)[:5])
-
-    def second(self, at: int | None) -> str:
-        return self._short(at, _clock(at))
-
-    def _short(self, at: int | None, clock: str) -> str:
-        if at is None or not clock:
-            return "—"
-        day = at // _DAY
-        if day == self.day:
-            return clock
-        self.day = day
-        return f"{_date(day)} {clock}"
-
-
-def _clock(at: int | None) -> str:
-    """``HH:MM:SS``, empty for times nobody can have meant (before 1970, after 9999)."""
-    if at is None or not 0 <= at < _TOO_LATE:
-        return ""
-    seconds = at % _DAY // 1000
-    return f"{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}"
-
-
-@lru_cache(maxsize=256)
-def _date(day: int) -> str:
-    return date.fromordinal(_EPOCH + day).isoformat()
-
-
-def _full_minute(at: int | None) -> str:
-    clock = _clock(at)
-    return f"{_date(at // _DAY)} {clock[:5]}" if at is not None and clock else "—"
-
-
-def _full_second(at: int | None) -> str:
-    clock = _clock(at)
-    return f"{_date(at // _DAY)} {clock} UTC" if at is not None and clock else "—"

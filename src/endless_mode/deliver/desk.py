@@ -167,6 +167,7 @@ class Desk(Reading):
 
     def ended(self, session_id: str, reason: str) -> None:
         """Note that the client has left a session; it may come back to it."""
+        self._looked.pop(session_id, None)
         note = "UPDATE sessions SET ended_at = ?, end_reason = ? WHERE platform_source = ? AND content_session_id = ?"
         self.store.write(lambda db: db.execute(note, (_now(), reason, PLATFORM, session_id)).rowcount)
 

@@ -29,11 +29,11 @@ from endless_mode.clients.claude_code.entry import (
     text_of,
 )
 from endless_mode.clients.claude_code.facts import Facts
+from endless_mode.clients.claude_code.queued import Queue
+from endless_mode.clients.claude_code.reports import task_reports
 from endless_mode.clients.claude_code.screen import Screen, cleared
 from endless_mode.clients.claude_code.state import (
-    MAX_AWAITED,
     MAX_HIDDEN,
-    Queued,
     State,
     text_digest,
 )
@@ -45,9 +45,7 @@ from endless_mode.model import (
     MessageKind,
     Proof,
     Summary,
-    TaskReport,
     ToolEvent,
-    Withdrawn,
 )
 from endless_mode.privacy import clean, is_wholly_private
 
@@ -95,12 +93,13 @@ class ClaudeCodeReader:
         self._chain = Chain(source, self._at)
         self._screen = Screen()
         self._tools = ToolUses(source, self._at, self._screen, hidden)
+        self._queue = Queue(self._at)
         self._handlers: dict[str, Callable[[Entry, int], Iterator[Item]]] = {
             "user": self._user,
             "assistant": self._assistant,
             "system": self._system,
             "attachment": self._attachment,
-            "queue-operation": self._queue,
+            "queue-operation": self._queue.operation,
             "summary": self._title,
             "ai-title": self._title,
             "custom-title": self._title,
@@ -170,7 +169,7 @@ class ClaudeCodeReader:
         if entry.isMeta:
             return
         if entry.origin and entry.origin.kind not in (None, "human"):
-            yield from self._notification(wording.texts(content), entry, offset)
+            yield from self._reports(wording.texts(content), entry, offset)
             return
         yield from self._user_text(entry, content, offset)
 
@@ -195,7 +194,7 @@ class ClaudeCodeReader:
             own = wording.typed_text(content)
             yield from self._said(entry, offset, "plan" if entry.planContent else "prompt", text, own=own)
         else:
-            yield from self._notification(wording.texts(content), entry, offset)
+            yield from self._reports(wording.texts(content), entry, offset)
 
     def _said(self, entry: Entry, offset: int, kind: MessageKind, text: str, own: str | None = None) -> Iterator[Item]:
         """A typed message, unless it is a second copy; settles the queue entry it came from.
@@ -205,7 +204,7 @@ class ClaudeCodeReader:
         key, at = key_of(entry, offset, 0), ms_of(entry.timestamp)
         if self._known.has_message(key, offset):
             return
-        yield from self._leaves_queue(text)
+        yield from self._queue.leaves(text)
         cleaned = clean(text)
         if cleaned is not text and is_wholly_private(text if own is None else own):
             self._at.private = True
@@ -221,7 +220,7 @@ class ClaudeCodeReader:
         name, args = command
         text = f"{name} {args}" if args.strip() else name
         if wording.is_steering(name):
-            yield from self._leaves_queue(text)
+            yield from self._queue.leaves(text)
             return
         yield from self._said(entry, offset, "command", text)
 
@@ -252,60 +251,7 @@ class ClaudeCodeReader:
                 return typed
         return ""
 
-    # -- the queue -----------------------------------------------------------------------------------------
-
-    def _queue(self, entry: Entry, offset: int) -> Iterator[Item]:
-        text = (
-            "\n".join(wording.texts(entry.content)) if not isinstance(entry.content, list) else _joined(entry.content)
-        )
-        at = self._at
-        if entry.operation == "enqueue":
-            yield from self._enqueue(entry, text, offset)
-        elif entry.operation in ("dequeue", "remove"):
-            taken = self._take(text)
-            if taken is not None and taken.key:
-                at.awaited = [*at.awaited, taken][-MAX_AWAITED:]
-                if entry.operation == "remove" and taken.private:
-                    at.private = True
-                    yield Message(taken.key, offset, 0, "user", "private", "", ms_of(entry.timestamp))
-        elif entry.operation == "popAll":
-            gone = [q for q in at.queue if not text or q.digest == text_digest(clean(text))]
-            at.queue = [q for q in at.queue if q not in gone]
-            for queued in gone:
-                if queued.key:
-                    yield Withdrawn(queued.key, "taken back")
-
-    def _enqueue(self, entry: Entry, text: str, offset: int) -> Iterator[Item]:
-        queued = Queued(digest=text_digest(clean(text)))
-        typed = bool(text.strip()) and not text.lstrip().startswith(wording.ENVELOPES)
-        if typed and not (text.startswith("/") and wording.is_steering(text)):
-            cleaned = clean(text)
-            queued = Queued(f"@{offset}", queued.digest, is_wholly_private(text))
-            if cleaned.strip():
-                yield Message(queued.key, offset, 0, "user", "queued", cleaned, ms_of(entry.timestamp))
-        elif text:
-            yield from self._notification([text], entry, offset)
-        self._at.queue.append(queued)
-
-    def _take(self, text: str) -> Queued | None:
-        """The queue entry an operation means: the one with its text, else the oldest."""
-        queue = self._at.queue
-        if text:
-            digest = text_digest(clean(text))
-            for n, queued in enumerate(queue):
-                if queued.digest == digest:
-                    return queue.pop(n)
-        return queue.pop(0) if queue else None
-
-    def _leaves_queue(self, text: str) -> Iterator[Item]:
-        """A line of its own holds this text: the queued copy is none."""
-        digest = text_digest(clean(text))
-        for waiting in (self._at.awaited, self._at.queue):
-            for n, queued in enumerate(waiting):
-                if queued.key and queued.digest == digest:
-                    del waiting[n]
-                    yield Withdrawn(queued.key, "stands elsewhere")
-                    return
+    # -- attachments ---------------------------------------------------------------------------------------
 
     def _attachment(self, entry: Entry, offset: int) -> Iterator[Item]:
         att = entry.attachment
@@ -313,13 +259,17 @@ class ClaudeCodeReader:
             return
         if att.type == "queued_command":
             human = att.origin is None or att.origin.kind in (None, "human")
-            prompt = _joined(att.prompt)
+            prompt = wording.joined_text(att.prompt)
             if att.commandMode in (None, "prompt") and human and not prompt.lstrip().startswith(wording.ENVELOPES):
                 yield from self._said(entry, offset, "queued", prompt)
             else:
-                yield from self._notification([prompt], entry, offset)
+                yield from self._reports([prompt], entry, offset)
         elif att.hookEvent in ("SessionStart", "UserPromptSubmit"):
             yield from self._proof(entry, offset)
+
+    def _reports(self, found: list[str], entry: Entry, offset: int) -> Iterator[Item]:
+        """What background tasks and agents report, unless it is of a private turn."""
+        return iter(()) if self._at.private else task_reports(found, entry, offset)
 
     def _proof(self, entry: Entry, offset: int) -> Iterator[Item]:
         att = entry.attachment
@@ -329,25 +279,6 @@ class ClaudeCodeReader:
             if found:
                 yield Proof(offset, 0, str(att.hookEvent), found[1], ms_of(entry.timestamp))
                 return
-
-    def _notification(self, found: list[str], entry: Entry, offset: int) -> Iterator[Item]:
-        """A background task or agent reports."""
-        if self._at.private:
-            return
-        for index, text in enumerate(found):
-            fields = wording.notification(clean(text))
-            if fields is None:
-                continue
-            yield TaskReport(
-                offset,
-                index,
-                task_id=fields.get("task-id", ""),
-                tool_use_id=fields.get("tool-use-id", ""),
-                status=fields.get("status", ""),
-                summary=fields.get("summary", ""),
-                result=fields.get("result", ""),
-                at=ms_of(entry.timestamp),
-            )
 
     # -- assistant lines -----------------------------------------------------------------------------------
 
@@ -415,13 +346,3 @@ def _groups(lines: Iterable[Line]) -> Iterator[list[Line]]:
 def is_known_type(kind: Any) -> bool:
     """Whether an entry of this type is one of the client's."""
     return isinstance(kind, str) and kind in _KNOWN
-
-
-def _joined(content: Any) -> str:
-    """The text of a value that is a string or a list of plain text blocks."""
-    if isinstance(content, str):
-        return content
-    if isinstance(content, list):
-        parts = [b.get("text") for b in content if isinstance(b, dict) and b.get("type") == "text"]
-        return "\n".join(p for p in parts if isinstance(p, str))
-    return ""

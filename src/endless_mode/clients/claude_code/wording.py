@@ -72,6 +72,16 @@ def texts(content: Any) -> list[str]:
     return [b.text for b in content if isinstance(b, Block) and b.type == "text" and isinstance(b.text, str)]
 
 
+def joined_text(content: Any) -> str:
+    """The text of a value that is a string or a list of plain text blocks."""
+    if isinstance(content, str):
+        return content
+    if isinstance(content, list):
+        parts = [b.get("text") for b in content if isinstance(b, dict) and b.get("type") == "text"]
+        return "\n".join(p for p in parts if isinstance(p, str))
+    return ""
+
+
 def slash_command(text: str) -> tuple[str, str] | None:
     """``(name with slash, arguments as typed)`` when the line records a slash command."""
     head = text.lstrip()
