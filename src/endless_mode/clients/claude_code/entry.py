@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from datetime import UTC, datetime
-from functools import lru_cache
+from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
 import msgspec
@@ -22,6 +21,7 @@ from endless_mode.clients.claude_code.detail import Detail
 T = TypeVar("T")
 
 _BOM = b"\xef\xbb\xbf"
+_EPOCH, _MILLISECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(milliseconds=1)
 
 
 class Block(Struct, gc=False):
@@ -301,21 +301,10 @@ def ms_of(timestamp: Any) -> int | None:
     """An ISO timestamp as milliseconds since the epoch; one without a zone is UTC, as the client writes them."""
     if not isinstance(timestamp, str) or len(timestamp) < 10:
         return None
-    # The client's own form, 2026-02-03T04:05:06.789Z. Neighbours share their minute, so that is worked out once.
-    if len(timestamp) == 24 and timestamp[19] == "." and timestamp[23] == "Z":
-        second, rest = timestamp[17:19], timestamp[20:23]
-        if second.isdecimal() and rest.isdecimal() and second < "60":
-            minute = _ms(timestamp[:17] + "00+00:00")
-            return None if minute is None else minute + int(second) * 1000 + int(rest)
-    return _ms(timestamp)
-
-
-@lru_cache(maxsize=256)
-def _ms(timestamp: str) -> int | None:
     try:
         when = datetime.fromisoformat(timestamp)
-        return int((when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp() * 1000)
-    except (ValueError, OverflowError, OSError):
+        return ((when if when.tzinfo else when.replace(tzinfo=UTC)) - _EPOCH) // _MILLISECOND
+    except (ValueError, OverflowError):
         return None
 
 

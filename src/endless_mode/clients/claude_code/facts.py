@@ -52,11 +52,12 @@ class Facts:
         usage = body.usage if body else None
         if usage is None:
             return
-        total = (
-            (count_of(usage.input_tokens) or 0)
-            + (count_of(usage.cache_creation_input_tokens) or 0)
-            + (count_of(usage.cache_read_input_tokens) or 0)
-            + (count_of(usage.output_tokens) or 0)
+        parts = (
+            usage.input_tokens,
+            usage.cache_creation_input_tokens,
+            usage.cache_read_input_tokens,
+            usage.output_tokens,
         )
+        total = sum([n for n in map(count_of, parts) if n])
         if total > 0:
             self._at.context_tokens = total
