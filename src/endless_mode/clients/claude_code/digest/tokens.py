@@ -13,7 +13,9 @@ from functools import lru_cache
 from endless_mode.clients.claude_code.digest.texts import wordset
 
 #: What separates words. ``:`` stays inside (``a.py:12``, ``host:80``), so do ``.``, ``-`` and ``/``.
-_APART = r"\s\x1c-\x1f\"'`<>()\[\]{}|,;\\…│├└─━→*"
+#: White space is spelt out: a class with ``\s`` in it is tested member by member, one without it by one look into a table.
+_SPACE = r" \t-\r\x1c-\x1f\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
+_APART = _SPACE + r"\"'`<>()\[\]{}|,;\\…│├└─━→*"
 _PATH = re.compile(r"(?:[A-Za-z]:)?[\w@.+~%$/-]*\w[\w@.+~%$/-]*(?::\d+(?:[:-]\d+)?)?").fullmatch
 _LINE = re.compile(r":\d+(?:[:-]\d+)?$")
 _HASH = re.compile(
@@ -41,8 +43,8 @@ class Sieve:
     """Finds the words worth judging in one pass over a text.
 
     Args:
-        dull: what is passed by, in runs; together with ``telling`` it must fit everywhere, so that a search never begins
-            again further on.
+        dull: everything up to the next word worth judging; it must leave ``telling`` or the end behind it wherever it
+            begins, so that a search never begins again further on.
         telling: a word worth judging.
 
     ASCII text, which most is, is searched with ASCII's faster classes.
@@ -51,7 +53,7 @@ class Sieve:
     __slots__ = ("_any", "_ascii")
 
     def __init__(self, dull: str, telling: str) -> None:
-        pattern = rf"(?:{dull})*+(?:({telling})|\Z)"
+        pattern = rf"{dull}(?:({telling})|\Z)"
         self._ascii, self._any = re.compile(pattern, re.ASCII), re.compile(pattern)
 
     def __call__(self, value: str) -> dict[str, None]:
@@ -61,10 +63,10 @@ class Sieve:
 
 
 #: Words between separators, without those of lower case alone (capitalised or not).
-telling_words = Sieve(rf"[A-Za-z]?+[a-z]*+[{_APART}]++", rf"[^{_APART}]++")
+telling_words = Sieve(rf"(?:[A-Za-z]?+[a-z]*+[{_APART}]++)*+", rf"[^{_APART}]++")
 #: Names, qualified ones whole (``a.b_c``), without those of one word in lower case (capitalised or not).
 _telling_names = Sieve(
-    r"[A-Za-z]?+[a-z]*+[^\w.]++[^A-Za-z_]*+|[A-Za-z][a-z]*+(?!\w|\.[A-Za-z_])|[^A-Za-z_]++",
+    r"(?:[^A-Za-z_]++[A-Za-z]?+[a-z]*+(?![\w.]))*+[^A-Za-z_]*+",
     r"[A-Za-z_]\w*+(?:\.[A-Za-z_]\w*+)*+",
 )
 
@@ -123,22 +125,17 @@ def is_identifier(word: str) -> bool:
 
 def identifiers(value: str, known: list[str], limit: int) -> list[str]:
     """Identifiers of a source text in order of appearance, qualified ones whole."""
-    found: list[str] = []
-    seen = set(known)
+    found = dict.fromkeys(known)
+    start = len(found)
     # Old clients number lines with an arrow; without it nearly every source is ASCII.
     value = value.replace("→", " ")
     at = 0
-    while at < len(value):
+    while at < len(value) and len(found) < start + limit:
         end = value.find("\n", at + _CUT_AT_ONCE)
         end = len(value) if end < 0 else end
-        for word in _telling_names(value[at:end]):
-            if word not in seen and _is_special(word):
-                seen.add(word)
-                found.append(word)
-                if len(found) == limit:
-                    return found
+        found.update(dict.fromkeys(filter(_is_special, _telling_names(value[at:end]))))
         at = end
-    return found
+    return list(found)[start : start + limit]
 
 
 #: How much is searched before it is asked whether that is enough (characters).
