@@ -26,8 +26,8 @@ from endless_mode.model import Digest, ToolEvent
 HUNK, HUNKS = 1_500, 4_000
 #: How much changed text names are looked for in.
 _NAMES = 12_000
-#: Words of a source but for those of lower case alone (capitalised or not), which are no identifiers by their look.
-_telling = tokens.Sieve(r"(?:[^A-Za-z_$]++[A-Za-z]?+[a-z]*+(?![\w$]))*+[^A-Za-z_$]*+", r"[A-Za-z_$][\w$]*+")
+#: Words of a source but for those that could stand in any sentence, which are no identifiers by their look.
+_telling = tokens.Sieve(r"(?:[^A-Za-z_$]++[A-Z]*+[a-z]*+(?![\w$]))*+[^A-Za-z_$]*+", r"[A-Za-z_$][\w$]*+")
 _SNIPPET = re.compile(r"^[ ]*\d+[→\t]", re.MULTILINE)
 _COMMON = wordset(
     "True False None self this return import from export const function async await class interface type "

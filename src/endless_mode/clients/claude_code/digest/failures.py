@@ -85,7 +85,7 @@ def scan(value: str, lines: list[str], bad: bool = True) -> tuple[list[str], str
     for place, line in enumerate(seen if signs else []):
         line = line[:400]
         lowered = line.lower()
-        if not any(sign in lowered for sign in signs):
+        if not _has(lowered, signs):
             continue
         match = _FAILING.match(line.strip())
         if match and len(failing) < 40:
@@ -105,11 +105,20 @@ def scan(value: str, lines: list[str], bad: bool = True) -> tuple[list[str], str
 
 def first_bad(lines: list[str]) -> str:
     """The first line that names anything wrong, as it stands; what :func:`scan` prefers may be another."""
-    for line in lines[:_FIRST]:
-        lowered = line[:400].lower()
-        if any(sign in lowered for sign in _PLAIN_SIGNS) and not _NOISE.match(line):
+    lines = lines[:_FIRST]
+    lowered = "\n".join(lines).lower()
+    signs = [sign for sign in _PLAIN_SIGNS if sign in lowered]
+    for line in lines if signs else []:
+        if _has(line[:400].lower(), signs) and not _NOISE.match(line):
             return flat(line.strip().removeprefix("E  ").strip(), 200)
     return ""
+
+
+def _has(lowered: str, signs: list[str]) -> bool:
+    for sign in signs:  # noqa: SIM110
+        if sign in lowered:
+            return True
+    return False
 
 
 def _error_at(lines: list[str], place: int) -> tuple[str, str]:

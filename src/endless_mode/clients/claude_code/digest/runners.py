@@ -80,8 +80,6 @@ _TIMED = re.compile(
     r"\s*[(\[](?:took |in )?[\d.]+ ?m?s(?:ec\w*)?[)\]]|\s+in [\d.]+ ?[mµ]?s(?:econds?)?\b|;? finished in .*$"
     r"|[,;] 0 (?:ignored|measured|filtered out)"
 )
-#: Every line that :class:`Tally` counts has one of these.
-_COUNTED = ("\t", "--- ", "error TS")
 _GO_PACKAGE = re.compile(r"(ok|FAIL)\s*\t(\S+)\t")
 _GO_TEST = re.compile(r"--- (FAIL|PASS): ")
 
@@ -90,10 +88,17 @@ def summaries(printed: str, lines: list[str]) -> list[str]:
     """Summary lines of runners, linters and builds, at most five, in order; of an output and its lines."""
     found: list[str] = []
     tally = Tally()
-    counting = any(sign in printed for sign in _COUNTED)
-    for line in lines if len(lines) <= _FIRST + _LAST else lines[:_FIRST] + lines[-_LAST:]:
-        line = line.strip()[:300]
-        if not line or (counting and tally.counts(line)):
+    counting = "\t" in printed or "--- " in printed or "error TS" in printed
+    seen = map(str.strip, lines if len(lines) <= _FIRST + _LAST else lines[:_FIRST] + lines[-_LAST:])
+    if counting:
+        telling = [line for line in seen if line]
+    elif "found " in printed:
+        telling = [line for line in seen if line[:1] in _BY_FIRST or "found " in line]
+    else:
+        telling = [line for line in seen if line[:1] in _BY_FIRST]
+    for line in telling:
+        line = line[:300]
+        if counting and tally.counts(line):
             continue
         forms = _BY_FIRST.get(line[0])
         if forms is not None and (match := forms.match(line)):

@@ -229,13 +229,13 @@ def _shown(digest: Digest, parts: list[list[str]], lines: list[str]) -> list[str
         return []
     path = programs.shown_file(parts)
     names = [programs.program(words) for words in parts]
-    total = sum(1 for line in lines if line.strip())
+    total = len(list(filter(str.strip, lines)))
     if total <= 1:
         return []
     if any(name in ("grep", "rg", "egrep", "ack", "ag", "git grep") for name in names[:4]):
         brought = found_lines(lines[:400], path)
         if brought:
-            digest.paths = tokens.shortened(brought, 12)
+            digest.paths = tokens.gathered(brought, 12)
             return [count(total, "line")]
     if path and symbols.known_source(path):
         digest.symbols = symbols.defined(path, "\n".join(lines[:800]))

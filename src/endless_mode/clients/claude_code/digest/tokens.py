@@ -17,7 +17,7 @@ from endless_mode.clients.claude_code.digest.texts import wordset
 _SPACE = r" \t-\r\x1c-\x1f\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
 _APART = _SPACE + r"\"'`<>()\[\]{}|,;\\…│├└─━→*"
 _PATH = re.compile(r"(?:[A-Za-z]:)?[\w@.+~%$/-]*\w[\w@.+~%$/-]*(?::\d+(?:[:-]\d+)?)?").fullmatch
-_LINE = re.compile(r":\d+(?:[:-]\d+)?$")
+_LINE = re.compile(r":(\d+)(?:[:-]\d+)?$")
 _HASH = re.compile(
     r"[0-9a-f]{7,40}|[0-9a-f]{64}|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 ).fullmatch
@@ -62,11 +62,11 @@ class Sieve:
         return dict.fromkeys(pattern.findall(value))
 
 
-#: Words between separators, without those of lower case alone (capitalised or not).
-telling_words = Sieve(rf"(?:[A-Za-z]?+[a-z]*+[{_APART}]++)*+", rf"[^{_APART}]++")
-#: Names, qualified ones whole (``a.b_c``), without those of one word in lower case (capitalised or not).
+#: Words between separators, without numbers and words that could stand in any sentence, capitals alone or in front.
+telling_words = Sieve(rf"(?:(?:[0-9][0-9:%]*+|[A-Z]*+[a-z]*+)[.:!?]*+[{_APART}]++)*+", rf"[^{_APART}]++")
+#: Names, qualified ones whole (``a.b_c``), without such words.
 _telling_names = Sieve(
-    r"(?:[^A-Za-z_]++[A-Za-z]?+[a-z]*+(?![\w.]))*+[^A-Za-z_]*+",
+    r"(?:[^A-Za-z_]++[A-Z]*+[a-z]*+(?![\w.]))*+[^A-Za-z_]*+",
     r"[A-Za-z_]\w*+(?:\.[A-Za-z_]\w*+)*+",
 )
 
@@ -177,15 +177,15 @@ def specific(value: str, known: str = "", limit: int = 12) -> tuple[list[str], l
     """
     paths: dict[str, None] = {}
     ranked: dict[str, int] = {}
+    most, versions = limit * 4, 0
     for word, kind in filter(None, map(_judged, telling_words(value))):
-        if word in ranked or word in known:
-            continue
         if kind == PATH:
-            if len(paths) < limit * 4:
+            if len(paths) < most and word not in known:
                 paths[word] = None
-        elif kind != VERSION or sum(k == VERSION for k in ranked.values()) < 4:
+        elif word not in ranked and (kind != VERSION or versions < 4) and word not in known:
             ranked[word] = kind
-            if len(ranked) >= limit * 4:
+            versions += kind == VERSION
+            if len(ranked) >= most:
                 break
     return shortened(paths, limit), sorted(ranked, key=ranked.__getitem__)[:limit]
 
@@ -207,13 +207,20 @@ def _judged(raw: str) -> tuple[str, int] | None:
 
 def shortened(paths: Iterable[str], limit: int) -> list[str]:
     """Paths with their line numbers gathered: ``a.py:3``, ``a.py:9`` become ``a.py:3,9``."""
+    return gathered([(path, "") for path in paths], limit)
+
+
+def gathered(places: Iterable[tuple[str, str]], limit: int) -> list[str]:
+    """:func:`shortened` for paths and lines that are apart already; a line may be empty."""
     lines: dict[str, list[str]] = {}
-    for path in paths:
-        found = _LINE.search(path) if ":" in path else None
-        body = path[: found.start()] if found else path
-        numbers = lines.setdefault(body, [])
-        if found and len(numbers) < 10:
-            line = found[0][1:].split(":")[0].split("-")[0]
-            if line not in numbers:
-                numbers.append(line)
-    return [f"{body}:{','.join(numbers)}" if numbers else body for body, numbers in list(lines.items())[:limit]]
+    for path, line in places:
+        if ":" in path and (found := _LINE.search(f"{path}:{line}" if line else path)):
+            path, line = found.string[: found.start()], found[1]
+        numbers = lines.get(path)
+        if numbers is None:
+            if len(lines) == limit:
+                continue
+            numbers = lines[path] = []
+        if line and len(numbers) < 10 and line not in numbers:
+            numbers.append(line)
+    return [f"{path}:{','.join(numbers)}" if numbers else path for path, numbers in lines.items()]
