@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Any
 
 from endless_mode.clients.claude_code.digest import symbols, tokens
@@ -26,8 +25,6 @@ from endless_mode.model import Digest, ToolEvent
 HUNK, HUNKS = 1_500, 4_000
 #: How much changed text names are looked for in.
 _NAMES = 12_000
-#: Words of a source but for those that could stand in any sentence, which are no identifiers by their look.
-_telling = tokens.Sieve(r"(?:[^A-Za-z_$]++[A-Z]*+[a-z]*+(?![\w$]))*+[^A-Za-z_$]*+", r"[A-Za-z_$][\w$]*+")
 _SNIPPET = re.compile(r"^[ ]*\d+[→\t]", re.MULTILINE)
 _COMMON = wordset(
     "True False None self this return import from export const function async await class interface type "
@@ -208,13 +205,11 @@ def _new_names(new: str, old: str, known: Sequence[str]) -> list[str]:
     return [word for word in special if word not in before][:16]
 
 
-def _identifiers(source: str) -> list[str]:
-    return list(filter(_is_named, _telling(source)))
-
-
-@lru_cache(maxsize=16_384)
 def _is_named(word: str) -> bool:
     return word not in _COMMON and tokens.is_identifier(word)
+
+
+_identifiers = tokens.Names(r"[A-Za-z_$][\w$]*+", "_$", "a-z0-9$", _is_named)
 
 
 def _snippet_place(result: str) -> str:

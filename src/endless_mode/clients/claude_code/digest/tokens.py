@@ -7,10 +7,13 @@ each other word is judged by its shape alone, so the cost is linear and small.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from functools import lru_cache
+from collections.abc import Callable, Iterable
+from itertools import chain
+from typing import TypeVar
 
 from endless_mode.clients.claude_code.digest.texts import wordset
+
+T = TypeVar("T")
 
 #: What separates words. ``:`` stays inside (``a.py:12``, ``host:80``), so do ``.``, ``-`` and ``/``.
 #: White space is spelt out: a class with ``\s`` in it is tested member by member, one without it by one look into a table.
@@ -39,36 +42,16 @@ _TEXT_EXTENSIONS = wordset(
 )
 
 
-class Sieve:
-    """Finds the words worth judging in one pass over a text.
+#: The words of a text but for numbers and words that could stand in any sentence, capitals alone or in front. It fits
+#: everywhere, so a search never begins again further on; the empty word may be among what it finds.
+telling_words = re.compile(
+    rf"(?:(?:[0-9][0-9:%]*+|[A-Z]*+[a-z]*+)[.:!?]*+[{_APART}]++)*+(?:([^{_APART}]++)|\Z)"
+).findall
 
-    Args:
-        dull: everything up to the next word worth judging; it must leave ``telling`` or the end behind it wherever it
-            begins, so that a search never begins again further on.
-        telling: a word worth judging.
-
-    ASCII text, which most is, is searched with ASCII's faster classes.
-    """
-
-    __slots__ = ("_any", "_ascii")
-
-    def __init__(self, dull: str, telling: str) -> None:
-        pattern = rf"{dull}(?:({telling})|\Z)"
-        self._ascii, self._any = re.compile(pattern, re.ASCII), re.compile(pattern)
-
-    def __call__(self, value: str) -> dict[str, None]:
-        """The different words found, in order; the empty one may be among them."""
-        pattern = self._ascii if value.isascii() else self._any
-        return dict.fromkeys(pattern.findall(value))
-
-
-#: Words between separators, without numbers and words that could stand in any sentence, capitals alone or in front.
-telling_words = Sieve(rf"(?:(?:[0-9][0-9:%]*+|[A-Z]*+[a-z]*+)[.:!?]*+[{_APART}]++)*+", rf"[^{_APART}]++")
-#: Names, qualified ones whole (``a.b_c``), without such words.
-_telling_names = Sieve(
-    r"(?:[^A-Za-z_]++[A-Z]*+[a-z]*+(?![\w.]))*+[^A-Za-z_]*+",
-    r"[A-Za-z_]\w*+(?:\.[A-Za-z_]\w*+)*+",
-)
+#: How much is searched before it is asked whether that is enough (characters).
+_AT_ONCE = 1_500
+#: How many words verdicts are remembered of, and how long a word may be for that.
+_VERDICTS, _LONGEST = 16_384, 100
 
 URL, PATH, HASH, ID, VERSION, IDENT = range(6)
 
@@ -123,30 +106,72 @@ def is_identifier(word: str) -> bool:
     return bool(telling) and _IDENT(word) is not None
 
 
-def identifiers(value: str, known: list[str], limit: int) -> list[str]:
-    """Identifiers of a source text in order of appearance, qualified ones whole."""
-    found = dict.fromkeys(known)
-    start = len(found)
-    # Old clients number lines with an arrow; without it nearly every source is ASCII.
-    value = value.replace("→", " ")
-    at = 0
-    while at < len(value) and len(found) < start + limit:
-        end = value.find("\n", at + _CUT_AT_ONCE)
-        end = len(value) if end < 0 else end
-        found.update(dict.fromkeys(filter(_is_special, _telling_names(value[at:end]))))
-        at = end
-    return list(found)[start : start + limit]
+class Verdicts(dict[str, T]):
+    """What ``judge`` says of words, remembered; when there are too many of them, all are forgotten.
+
+    A look-up of what is known is a dictionary's own, which costs a third of one with ``lru_cache``.
+    """
+
+    __slots__ = ("_judge",)
+
+    def __init__(self, judge: Callable[[str], T]) -> None:
+        self._judge = judge
+
+    def __missing__(self, word: str) -> T:
+        verdict = self._judge(word)
+        if len(self) >= _VERDICTS:
+            self.clear()
+        if len(word) <= _LONGEST:
+            self[word] = verdict
+        return verdict
 
 
-#: How much is searched before it is asked whether that is enough (characters).
-_CUT_AT_ONCE = 1_500
+class Names:
+    """Finds the identifiers in a source.
+
+    Args:
+        name: what a name looks like.
+        inside: what a name may have in it besides letters and digits; the rest of ASCII only separates names.
+        dull: characters (a class) of which a name that is no identifier may consist altogether.
+        special: whether a name is an identifier.
+    """
+
+    __slots__ = ("_found", "_spaces", "_telling")
+
+    def __init__(self, name: str, inside: str, dull: str, special: Callable[[str], bool]) -> None:
+        names = re.compile(name).findall
+        kept = (*inside.encode(), *range(128, 256))
+        self._spaces = bytes(c if chr(c).isalnum() or c in kept else 32 for c in range(256))
+        # The run goes on to the first telling character and from there back to the last space, which the engine does fast.
+        self._telling = re.compile(rf"[{dull} ]* (?:([^ ]++)|\Z)").findall
+        self._found = Verdicts(lambda word: tuple(filter(special, names(word)))).__getitem__
+
+    def __call__(self, source: str, known: Iterable[str] = (), limit: int = 1 << 30) -> list[str]:
+        """The first ``limit`` identifiers in order of appearance, without the known ones."""
+        # Bytes are translated by a table.
+        spaced = source.encode("utf-8", "surrogatepass").translate(self._spaces).decode("utf-8", "surrogatepass")
+        spaced = f" {spaced} "
+        found = dict.fromkeys(known)
+        start, at, end = len(found), 0, 0
+        while end >= 0 and len(found) < start + limit:
+            end = spaced.find(" ", at + _AT_ONCE)
+            words = self._telling(spaced[at:] if end < 0 else spaced[at:end])
+            found.update(dict.fromkeys(chain.from_iterable(filter(None, map(self._found, words)))))
+            at = end
+        return list(found)[start : start + limit]
 
 
-@lru_cache(maxsize=16_384)
 def _is_special(word: str) -> bool:
-    if not 6 <= len(word) <= 80:
-        return False
-    return "." in word or "_" in word or (not word[1:].islower() and bool(_HUMP(word)))
+    return 6 <= len(word) <= 80 and ("." in word or "_" in word or _HUMP(word) is not None)
+
+
+_qualified = Names(r"[A-Za-z_]\w*+(?:\.[A-Za-z_]\w*+)*+", "._", "a-z0-9", _is_special)
+
+
+def identifiers(source: str, known: list[str], limit: int) -> list[str]:
+    """Identifiers of a source text in order of appearance, qualified ones whole."""
+    # Old clients number lines with an arrow; without it nearly every source is ASCII.
+    return _qualified(source.replace("→", " "), known, limit)
 
 
 def _clock(word: str) -> bool:
@@ -190,8 +215,7 @@ def specific(value: str, known: str = "", limit: int = 12) -> tuple[list[str], l
     return shortened(paths, limit), sorted(ranked, key=ranked.__getitem__)[:limit]
 
 
-@lru_cache(maxsize=16_384)
-def _judged(raw: str) -> tuple[str, int] | None:
+def _judge(raw: str) -> tuple[str, int] | None:
     """A word as it stands in a text: what of it is specific, and its kind."""
     if len(raw) < 3 or (raw.isalpha() and (raw.islower() or raw[1:].islower() or raw.isupper())) or len(raw) > 240:
         return None
@@ -203,6 +227,9 @@ def _judged(raw: str) -> tuple[str, int] | None:
         return None
     kind = kind_of(word)
     return None if kind is None else (word, kind)
+
+
+_judged = Verdicts(_judge).__getitem__
 
 
 def shortened(paths: Iterable[str], limit: int) -> list[str]:
