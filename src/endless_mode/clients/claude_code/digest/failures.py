@@ -30,31 +30,33 @@ _FAILING = re.compile(
     r"|\d+ - (\S+) \(Failed\)"  # ctest
     r"|\(fail\) (.{3,120}?)(?: \[.*)?$"  # bun
 )
+#: What begins a line that sounds like an error, and what makes one wherever it stands (in lower case).
 _ERROR = re.compile(
-    r"^\s*(?:E\s{2,}\S|(?:[\w.]*(?:Error|Exception|Warning: An error))\b[: ]|(?:uncaught |fatal |internal "
+    r"\s*(?:E\s{2,}\S|(?:[\w.]*(?:Error|Exception|Warning: An error))\b[: ]|(?:uncaught |fatal |internal "
     r")?(?:error|fatal|panic|failed|failure|err!)\b\s*[:!\[(]"
     r"|error\b\s*\w|npm (?:error|ERR!)|Traceback|panicked at|thread '.*' panicked|\[?ERROR\]?\b|✖|✗|× "
-    r"|FAILED\b|FATAL)"
-    r"|error(?:\[\w+\]| TS\d+| CS\d+)?:|\b(?:No such file|not found|Permission denied|cannot |can't |Could "
-    r"not |could not |undefined:|"
-    r"is not defined|is not a |unexpected |Unexpected |refused|denied|timed out|Timeout|unrecognized"
-    r"|Unknown |unknown |invalid |Invalid |does not exist|"
-    r"already in use|command not found|no matches found|CONFLICT|must be|required|conflict)\b",
+    r"|FAILED\b|FATAL)",
     re.IGNORECASE,
 )
+_ERROR_INSIDE = re.compile(
+    r"error(?:\[\w+\]| ts\d+| cs\d+)?:|\b(?:no such file|not found|permission denied|cannot |can't |could "
+    r"not |undefined:|is not defined|is not a |unexpected |refused|denied|timed out|timeout|unrecognized"
+    r"|unknown |invalid |does not exist|already in use|command not found|no matches found|conflict|must be|required)\b",
+)
+_ERROR_INSIDE_ANY = re.compile(_ERROR_INSIDE.pattern, re.IGNORECASE)
+#: The same of a line that names its error.
 _STRONG = re.compile(
-    r"^\s*(?:E\s{2,}\S|[\w.]*(?:Error|Exception)\b: |(?:error|fatal|panic)(?:\[\w+\])?: |npm error (?!code"
+    r"\s*(?:E\s{2,}\S|[\w.]*(?:Error|Exception)\b: |(?:error|fatal|panic)(?:\[\w+\])?: |npm error (?!code"
     r"|A complete|errno)\S|thread '.*' panicked)"
-    r"|^\S+:\d+(?::\d+)?:? .{0,20}(?:error|undefined|E\d{3}|F\d{3})|^\S+\(\d+,\d+\): error|: "
-    r"error(?:\[\w+\]| TS\d+| CS\d+)?: |Error: |^CONFLICT"
+    r"|\S+:\d+(?::\d+)?:? .{0,20}(?:error|undefined|E\d{3}|F\d{3})|\S+\(\d+,\d+\): error|CONFLICT"
 )
-#: Every line worth a look contains one of these, in lower case.
-_SIGNS = _either(
-    "error|fail|fatal|panic|exception|traceback|not found|no such|denied|cannot|can't|could not|"
-    "undefined|not defined|is not a|unexpected|refused|timed out|timeout|unrecognized|unknown|"
-    "invalid|not exist|in use|no matches|conflict|must be|required|✖|✗|✘|✕|×|●|not ok|rspec|) test|"
-    "› |e  "
+_STRONG_INSIDE = re.compile(r": error(?:\[\w+\]| TS\d+| CS\d+)?: |Error: ")
+#: Every line worth a look contains one of these, in lower case; one that is so for what stands inside it, of the first.
+_INSIDE_SIGNS = _either(
+    "error|not found|no such|denied|cannot|can't|could not|undefined|not defined|is not a|unexpected|refused|timed out|"
+    "timeout|unrecognized|unknown|invalid|not exist|in use|no matches|conflict|must be|required"
 )
+_OTHER_SIGNS = _either("fail|fatal|panic|exception|traceback|✖|✗|✘|✕|×|●|not ok|rspec|) test|› |e  ")
 _PLAIN_SIGNS = _either(
     "error|fail|exception|traceback|cannot|can't|not found|denied|no such|undefined|invalid|fatal|no matches"
 )
@@ -78,7 +80,8 @@ def scan(value: str, lines: list[str], bad: bool = True) -> tuple[list[str], str
     ``bad``: something is known to be wrong, so a bare ``file:line: message`` counts as the error.
     """
     lowered = value.lower()
-    signs = [sign for sign in _SIGNS if sign in lowered]
+    inside = [sign for sign in _INSIDE_SIGNS if sign in lowered]
+    signs = inside + [sign for sign in _OTHER_SIGNS if sign in lowered]
     seen = lines if len(lines) <= _FIRST + _LAST else lines[:_FIRST] + lines[-_LAST:]
     failing: list[str] = []
     strong = weak = -1
@@ -90,11 +93,12 @@ def scan(value: str, lines: list[str], bad: bool = True) -> tuple[list[str], str
         match = _FAILING.match(line.strip())
         if match and len(failing) < 40:
             failing.append(flat(next((g for g in match.groups() if g), ""), 140))
-        if strong < 0 and not _NOISE.match(line):
-            if _STRONG.search(line):
-                strong = place
-            elif weak < 0 and not match and _ERROR.search(line):
-                weak = place
+        if strong >= 0:
+            continue
+        if _is_strong(line):
+            strong = strong if _NOISE.match(line) else place
+        elif weak < 0 and not match and _is_error(line, lowered, inside) and not _NOISE.match(line):
+            weak = place
     if strong < 0 and (bad or failing) and (error := _diagnostic(seen)):
         return unique(failing, 12), error, ""
     best = strong if strong >= 0 else weak
@@ -112,6 +116,17 @@ def first_bad(lines: list[str]) -> str:
         if _has(line[:400].lower(), signs) and not _NOISE.match(line):
             return flat(line.strip().removeprefix("E  ").strip(), 200)
     return ""
+
+
+def _is_strong(line: str) -> bool:
+    return bool(_STRONG.match(line) or ("rror" in line and _STRONG_INSIDE.search(line)))
+
+
+def _is_error(line: str, lowered: str, signs: list[str]) -> bool:
+    # A pattern that ignores the case is slow; in ASCII a text in lower case serves as well.
+    if not line.isascii():
+        return bool(_ERROR.match(line) or _ERROR_INSIDE_ANY.search(line))
+    return bool(_ERROR.match(line) or (_has(lowered, signs) and _ERROR_INSIDE.search(lowered)))
 
 
 def _has(lowered: str, signs: list[str]) -> bool:
