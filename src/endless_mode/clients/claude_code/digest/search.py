@@ -123,11 +123,12 @@ def found_lines(lines: Iterable[str], path: str) -> list[tuple[str, str]]:
 
 def _found(line: str) -> tuple[str, str, str] | None:
     """Path, line and content where a line of grep's output has all three."""
-    path, _, rest = line.partition(":")
-    number, colon, content = rest.partition(":")
-    # One letter may be a drive, and what is too long for a path is none.
-    if colon and number.isdecimal() and 1 < len(path) <= _LONGEST and not path[0].isspace():
-        return path, number, content
+    parts = line.split(":", 2)
+    if len(parts) == 3:
+        path, number, content = parts
+        # One letter may be a drive, and what is too long for a path is none.
+        if number.isdecimal() and 1 < len(path) <= _LONGEST and not path[0].isspace():
+            return path, number, content
     return (drive[1], drive[2], drive[3]) if line[1:2] == ":" and (drive := _ON_DRIVE.match(line)) else None
 
 
@@ -165,10 +166,18 @@ def _content(digest: Digest, pattern: str, path: str, lines: list[str]) -> None:
     shown = "\n".join(map(str.strip, contents[:60]))
     defined = symbols.defined(source, shown, 8)
     stems = [stem.lower() for stem in _LITERAL.findall(pattern)[:8]]
-    words = tokens.telling_words(shown[:2_000])
-    named_ = [w for w in map(tokens.trimmed, words) if tokens.is_identifier(w) and any(s in w.lower() for s in stems)]
+    names = filter(None, map(_identifier, tokens.telling_words(shown[:2_000]))) if stems else []
+    named = [name for name in names if any(stem in name.lower() for stem in stems)]
     digest.symbols = [name for name in unique(defined, 8) if name not in pattern]
-    digest.names = [name for name in unique(named_, 14) if name not in pattern and name not in digest.symbols][:10]
+    digest.names = [name for name in unique(named, 14) if name not in pattern and name not in digest.symbols][:10]
+
+
+def _identifier_in(raw: str) -> str:
+    word = tokens.trimmed(raw)
+    return word if tokens.is_identifier(word) else ""
+
+
+_identifier = tokens.Verdicts(_identifier_in).__getitem__
 
 
 def _matching(lines: list[str]) -> list[str]:
