@@ -97,8 +97,8 @@ def _narrative(digest: Digest, line: Line, cwd: str) -> str:
 
 def _facts(digest: Digest) -> list[str]:
     facts = [f"exit {digest.exit_code}"] if digest.exit_code else []
-    facts += [ended(digest), digest.error, digest.outcome]
-    return short_lines([fact for fact in facts if fact], 300)
+    facts += filter(None, (ended(digest), digest.error, digest.outcome))
+    return short_lines(facts, 300)
 
 
 def _paths(digest: Digest, cwd: str, limit: int = 240) -> str:
@@ -180,7 +180,7 @@ def _changed(digest: Digest, cwd: str) -> Line:
     fresh = f"new: {joined(digest.names, 220)}" if digest.names else ""
     said = [ended(digest), _failed(digest), digest.outcome, fresh]
     if digest.kind == "edit" and digest.status in ("ok", "open") and len(digest.symbols) + len(digest.names) < 4:
-        said.append(clip(" ⏎ ".join(digest.excerpt.split("\n")[:2]), 170))
+        said.append(clip(" ⏎ ".join(digest.excerpt.split("\n", 2)[:2]), 170))
     return Line(title, said)
 
 

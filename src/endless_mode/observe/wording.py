@@ -36,7 +36,8 @@ def one_line(value: str) -> str:
 def short_lines(values: list[str], limit: int) -> list[str]:
     """Each value on one line of at most ``limit`` characters."""
     # Most are so already, which one look at all of them shows.
-    if "".join(values).isprintable() and max(map(len, values), default=0) <= limit:
+    whole = "".join(values)
+    if whole.isprintable() and (len(whole) <= limit or max(map(len, values)) <= limit):
         return values
     return [clip(one_line(value), limit) for value in values]
 
@@ -76,8 +77,10 @@ def command_line(command: str, limit: int = COMMAND) -> str:
         command = _without_bodies(command)
         if _MESSAGE.search(command):
             limit += MESSAGE
-    lines = [line.strip() if line.startswith("\t") else line.rstrip() for line in command.split("\n")]
-    shown = one_line(" ⏎ ".join(line for line in lines if line))
+    if "\n" in command:
+        lines = [line.strip() if line.startswith("\t") else line.rstrip() for line in command.split("\n")]
+        command = " ⏎ ".join(filter(None, lines))
+    shown = one_line(command)
     if len(shown) <= limit:
         return shown
     return f"{shown[: limit - 150].rstrip()} … {shown[-140:].lstrip()}"

@@ -57,6 +57,8 @@ _INSIDE_SIGNS = _either(
     "timeout|unrecognized|unknown|invalid|not exist|in use|no matches|conflict|must be|required"
 )
 _OTHER_SIGNS = _either("fail|fatal|panic|exception|traceback|✖|✗|✘|✕|×|●|not ok|rspec|) test|› |e  ")
+#: Every failing test has one of these, and every error beyond doubt.
+_SURE_SIGNS = _either("error|fail|fatal|traceback|panic|✕|✗|✘|×|› |not ok|) test|::|rspec")
 _PLAIN_SIGNS = _either(
     "error|fail|exception|traceback|cannot|can't|not found|denied|no such|undefined|invalid|fatal|no matches"
 )
@@ -105,6 +107,12 @@ def scan(value: str, lines: list[str], bad: bool = True) -> tuple[list[str], str
     if best < 0:
         return unique(failing, 12), "", ""
     return unique(failing, 12), *_error_at(seen, best)
+
+
+def may_be_sure(value: str) -> bool:
+    """Whether :func:`scan` could find a failing test or an error beyond doubt in an output."""
+    lowered = value.lower()
+    return any(sign in lowered for sign in _SURE_SIGNS)
 
 
 def first_bad(lines: list[str]) -> str:

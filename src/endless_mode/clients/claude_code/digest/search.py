@@ -167,9 +167,9 @@ def _content(digest: Digest, pattern: str, path: str, lines: list[str]) -> None:
     defined = symbols.defined(source, shown, 8)
     stems = [stem.lower() for stem in _LITERAL.findall(pattern)[:8]]
     names = filter(None, map(_identifier, tokens.telling_words(shown[:2_000]))) if stems else []
-    named = [name for name in names if any(stem in name.lower() for stem in stems)]
+    similar = [name for name in names if any(stem in name.lower() for stem in stems)]
     digest.symbols = [name for name in unique(defined, 8) if name not in pattern]
-    digest.names = [name for name in unique(named, 14) if name not in pattern and name not in digest.symbols][:10]
+    digest.names = [name for name in unique(similar, 14) if name not in pattern and name not in digest.symbols][:10]
 
 
 def _identifier_in(raw: str) -> str:

@@ -147,6 +147,8 @@ def judge(digest: Digest, command: str, printed: str, failed: bool) -> None:
 
 def _went_wrong(digest: Digest, printed: str, lines: list[str], failed: bool, said: list[str]) -> None:
     """Failing tests and the error line. Without a failing exit code only what leaves no doubt counts."""
+    if not (failed or digest.check or failures.may_be_sure(printed)):
+        return
     bad = failed or bool(_BAD_COUNT.search("; ".join(said)))
     failing, error, place = failures.scan(printed, lines, bad)
     sure = error.lstrip("[").startswith(("fatal", "error", "Error", "Traceback", "panic"))
