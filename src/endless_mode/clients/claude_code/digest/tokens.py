@@ -19,7 +19,7 @@ T = TypeVar("T")
 #: White space is spelt out: a class with ``\s`` in it is tested member by member, one without it by one look into a table.
 _SPACE = r" \t-\r\x1c-\x1f\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
 _APART = _SPACE + r"\"'`<>()\[\]{}|,;\\…│├└─━→*"
-_PATH = re.compile(r"(?:[A-Za-z]:)?[\w@.+~%$/-]*\w[\w@.+~%$/-]*(?::\d+(?:[:-]\d+)?)?").fullmatch
+_PATH = re.compile(r"(?:[A-Za-z]:)?(?=[@.+~%$/-]*+\w)[\w@.+~%$/-]++(?::\d+(?:[:-]\d+)?)?").fullmatch
 _LINE = re.compile(r":(\d+)(?:[:-]\d+)?$")
 _HASH = re.compile(
     r"[0-9a-f]{7,40}|[0-9a-f]{64}|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
@@ -50,8 +50,10 @@ telling_words = re.compile(
 
 #: How much is searched before it is asked whether that is enough (characters).
 _AT_ONCE = 1_500
-#: How many words verdicts are remembered of, and how long a word may be for that.
-_VERDICTS, _LONGEST = 16_384, 100
+#: Words that are longer are not looked at.
+_LONGEST = 240
+#: How many words verdicts are remembered of.
+_VERDICTS = 16_384
 
 URL, PATH, HASH, ID, VERSION, IDENT = range(6)
 
@@ -109,7 +111,7 @@ def is_identifier(word: str) -> bool:
 class Verdicts(dict[str, T]):
     """What ``judge`` says of words, remembered; when there are too many of them, all are forgotten.
 
-    A look-up of what is known is a dictionary's own, which costs a third of one with ``lru_cache``.
+    A look-up of what is known is a dictionary's own; one of ``lru_cache`` costs more, as it keeps the order of use.
     """
 
     __slots__ = ("_judge",)
@@ -217,7 +219,7 @@ def specific(value: str, known: str = "", limit: int = 12) -> tuple[list[str], l
 
 def _judge(raw: str) -> tuple[str, int] | None:
     """A word as it stands in a text: what of it is specific, and its kind."""
-    if len(raw) < 3 or (raw.isalpha() and (raw.islower() or raw[1:].islower() or raw.isupper())) or len(raw) > 240:
+    if len(raw) < 3 or (raw.isalpha() and (raw.islower() or raw[1:].islower() or raw.isupper())) or len(raw) > _LONGEST:
         return None
     if "=" in raw and "://" not in raw:
         raw = raw.rpartition("=")[2]
