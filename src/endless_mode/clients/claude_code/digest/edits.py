@@ -146,17 +146,17 @@ def _patched(patch: Any) -> Change | None:
             if not isinstance(line, str) or not line:
                 continue
             mark = line[0]
-            if mark == "+":
+            if mark == " ":
+                if not first:
+                    change.context.append(line[1:])
+                place += 1
+            elif mark == "+":
                 change.added.append(line[1:])
                 first, last = first or place, place
                 place += 1
             elif mark == "-":
                 change.removed.append(line[1:])
                 first, last = first or place, max(last, place)
-            elif mark == " ":
-                if not first:
-                    change.context.append(line[1:])
-                place += 1
         if first and len(change.places) < 6:
             change.places.append(str(first) if last <= first else f"{first}–{last}")
     return change if change.added or change.removed else None
@@ -181,9 +181,9 @@ def _compared(pairs: Sequence[tuple[str, str]]) -> Change:
 
 def _difference(change: Change) -> str:
     """The changed lines with their marks, bounded; what was added first."""
-    lines = [f"+ {line.strip()}" for line in change.added[:12] if line.strip()]
-    lines += [f"− {line.strip()}" for line in change.removed[:6] if line.strip()]
-    return clip("\n".join(clip(line, 200) for line in lines), 900)
+    lines = [f"+ {bare}" for line in change.added[:12] if (bare := line.strip())]
+    lines += [f"− {bare}" for line in change.removed[:6] if (bare := line.strip())]
+    return clip("\n".join([clip(line, 200) for line in lines]), 900)
 
 
 def _names(digest: Digest, path: str, change: Change) -> None:
