@@ -20,6 +20,8 @@ from endless_mode.observe.wording import (
     joined,
     one_line,
     relative,
+    relatives,
+    short_lines,
     written_by,
 )
 
@@ -75,7 +77,7 @@ class RulesObserver:
             subtitle=subtitle,
             narrative=_narrative(digest, line, cwd),
             facts=_facts(digest),
-            concepts=[clip(one_line(s), 100) for s in digest.symbols + digest.names][:12],
+            concepts=short_lines((digest.symbols + digest.names)[:12], 100),
             files_read=[digest.target] if digest.kind == "read" and digest.target and digest.status == "ok" else [],
             files_modified=modified,
             run=line.run,
@@ -95,12 +97,12 @@ def _narrative(digest: Digest, line: Line, cwd: str) -> str:
 
 def _facts(digest: Digest) -> list[str]:
     facts = [f"exit {digest.exit_code}"] if digest.exit_code else []
-    facts += [ended(digest), digest.error, digest.outcome]
-    return [clip(one_line(fact), 300) for fact in facts if fact][:4]
+    facts += filter(None, (ended(digest), digest.error, digest.outcome))
+    return short_lines(facts, 300)
 
 
 def _paths(digest: Digest, cwd: str, limit: int = 240) -> str:
-    return joined([relative(path, cwd) for path in digest.paths], limit)
+    return joined(relatives(digest.paths, cwd), limit)
 
 
 def _shell(digest: Digest, cwd: str) -> Line:
@@ -134,8 +136,7 @@ def _shell(digest: Digest, cwd: str) -> Line:
 def _brought(digest: Digest, cwd: str, lead: list[str]) -> list[str]:
     """Paths and names of an output, in the room that is left."""
     room = max(60, min(200, 330 - sum(map(len, lead))))
-    paths = [relative(path, cwd) for path in digest.paths]
-    said = joined(paths, room) if paths else ""
+    said = joined(relatives(digest.paths, cwd), room) if digest.paths else ""
     room -= len(said)
     return [said, joined(digest.names, room) if digest.names and room > 30 else ""]
 
@@ -179,7 +180,7 @@ def _changed(digest: Digest, cwd: str) -> Line:
     fresh = f"new: {joined(digest.names, 220)}" if digest.names else ""
     said = [ended(digest), _failed(digest), digest.outcome, fresh]
     if digest.kind == "edit" and digest.status in ("ok", "open") and len(digest.symbols) + len(digest.names) < 4:
-        said.append(clip(" ⏎ ".join(digest.excerpt.split("\n")[:2]), 170))
+        said.append(clip(" ⏎ ".join(digest.excerpt.split("\n", 2)[:2]), 170))
     return Line(title, said)
 
 

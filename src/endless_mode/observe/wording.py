@@ -22,6 +22,8 @@ _WRITES = re.compile(
     r"(?:^|[^<>&\d=-])>{1,2}\s*(['\"]?)([\w@.+~/-]*\w[\w@.+~/-]*)\1"
     r"|\btee\s+(?:-a\s+)?([\w@.+~/-]*\w[\w@.+~/-]*)"
 )
+#: The start of a redirection, found fast; ``2>&1``, ``->`` and the like are none.
+_REDIRECTS = re.compile(r">(?<![<>&\d=-]>)")
 _IN_PLACE = re.compile(r"\b(?:sed|perl)\s+(?:-\S+\s+)*-\w*i\b[^|;&\n]*?\s([\w@.+~/-]+\.\w{1,8})\s*(?:$|[|;&\n])")
 
 
@@ -29,6 +31,15 @@ def one_line(value: str) -> str:
     """No control character, no line break of any kind."""
     # All of them are unprintable, and to ask that of a text costs less than a pattern.
     return value if value.isprintable() else _CONTROL.sub(" ", value)
+
+
+def short_lines(values: list[str], limit: int) -> list[str]:
+    """Each value on one line of at most ``limit`` characters."""
+    # Most are so already, which one look at all of them shows.
+    whole = "".join(values)
+    if whole.isprintable() and (len(whole) <= limit or max(map(len, values)) <= limit):
+        return values
+    return [clip(one_line(value), limit) for value in values]
 
 
 def clip(value: str, limit: int) -> str:
@@ -47,6 +58,12 @@ def relative(path: str, cwd: str) -> str:
     return path
 
 
+def relatives(paths: list[str], cwd: str) -> list[str]:
+    """:func:`relative` for each of the paths."""
+    base = cwd.rstrip("/\\")
+    return [relative(path, base) if path.startswith(base) else path for path in paths]
+
+
 def inside(text: str, cwd: str) -> str:
     """A text with every path below ``cwd`` made relative."""
     base = cwd.rstrip("/\\")
@@ -60,8 +77,10 @@ def command_line(command: str, limit: int = COMMAND) -> str:
         command = _without_bodies(command)
         if _MESSAGE.search(command):
             limit += MESSAGE
-    lines = [line.strip() if line.startswith("\t") else line.rstrip() for line in command.split("\n")]
-    shown = one_line(" ⏎ ".join(line for line in lines if line))
+    if "\n" in command:
+        lines = [line.strip() if line.startswith("\t") else line.rstrip() for line in command.split("\n")]
+        command = " ⏎ ".join(filter(None, lines))
+    shown = one_line(command)
     if len(shown) <= limit:
         return shown
     return f"{shown[: limit - 150].rstrip()} … {shown[-140:].lstrip()}"
@@ -99,13 +118,19 @@ def _shortened(body: list[str], message: bool) -> list[str]:
 def written_by(command: str) -> list[str]:
     """Files a command redirects into or edits in place, as far as its text shows."""
     head = _without_bodies(command[:4_000], shown=False) if "<<" in command else command[:4_000]
-    found = [match[2] or match[3] for match in _WRITES.finditer(head)]
-    found += [match[1] for line in head.split("\n") for match in _IN_PLACE.finditer(line[:600])]
+    found: list[str] = []
+    if "tee" in head or _REDIRECTS.search(head):
+        found = [match[2] or match[3] for match in _WRITES.finditer(head)]
+    if "sed" in head or "perl" in head:
+        found += [match[1] for line in head.split("\n") for match in _IN_PLACE.finditer(line[:600])]
     return [path for path in dict.fromkeys(found) if path and not path.startswith("/dev/")][:12]
 
 
 def joined(parts: list[str], limit: int, separator: str = ", ") -> str:
     """As many parts as fit, and how many more there are."""
+    whole = separator.join(parts)
+    if len(whole) + len(separator) <= limit:
+        return whole
     shown: list[str] = []
     room = limit
     for part in parts:
@@ -118,6 +143,8 @@ def joined(parts: list[str], limit: int, separator: str = ", ") -> str:
 
 def ended(digest: Digest) -> str:
     """How a use ended when it did not simply succeed."""
+    if digest.status == "ok":
+        return ""
     if digest.status == "denied":
         words = one_line(" ".join(digest.words[:2_000].split()))
         return f"denied by the user: {words}" if words else "denied by the user"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Any
 
 from endless_mode.clients.claude_code.digest import symbols, tokens
@@ -26,8 +25,6 @@ from endless_mode.model import Digest, ToolEvent
 HUNK, HUNKS = 1_500, 4_000
 #: How much changed text names are looked for in.
 _NAMES = 12_000
-#: Words of a source but for those of lower case alone (capitalised or not), which are no identifiers by their look.
-_telling = tokens.Sieve(r"[^A-Za-z_$]++|[A-Za-z_$][a-z$]*+(?![\w$])", r"[A-Za-z_$][\w$]*+")
 _SNIPPET = re.compile(r"^[ ]*\d+[→\t]", re.MULTILINE)
 _COMMON = wordset(
     "True False None self this return import from export const function async await class interface type "
@@ -149,17 +146,17 @@ def _patched(patch: Any) -> Change | None:
             if not isinstance(line, str) or not line:
                 continue
             mark = line[0]
-            if mark == "+":
+            if mark == " ":
+                if not first:
+                    change.context.append(line[1:])
+                place += 1
+            elif mark == "+":
                 change.added.append(line[1:])
                 first, last = first or place, place
                 place += 1
             elif mark == "-":
                 change.removed.append(line[1:])
                 first, last = first or place, max(last, place)
-            elif mark == " ":
-                if not first:
-                    change.context.append(line[1:])
-                place += 1
         if first and len(change.places) < 6:
             change.places.append(str(first) if last <= first else f"{first}–{last}")
     return change if change.added or change.removed else None
@@ -184,9 +181,9 @@ def _compared(pairs: Sequence[tuple[str, str]]) -> Change:
 
 def _difference(change: Change) -> str:
     """The changed lines with their marks, bounded; what was added first."""
-    lines = [f"+ {line.strip()}" for line in change.added[:12] if line.strip()]
-    lines += [f"− {line.strip()}" for line in change.removed[:6] if line.strip()]
-    return clip("\n".join(clip(line, 200) for line in lines), 900)
+    lines = [f"+ {bare}" for line in change.added[:12] if (bare := line.strip())]
+    lines += [f"− {bare}" for line in change.removed[:6] if (bare := line.strip())]
+    return clip("\n".join([clip(line, 200) for line in lines]), 900)
 
 
 def _names(digest: Digest, path: str, change: Change) -> None:
@@ -208,13 +205,11 @@ def _new_names(new: str, old: str, known: Sequence[str]) -> list[str]:
     return [word for word in special if word not in before][:16]
 
 
-def _identifiers(source: str) -> list[str]:
-    return list(filter(_is_named, _telling(source)))
-
-
-@lru_cache(maxsize=16_384)
 def _is_named(word: str) -> bool:
     return word not in _COMMON and tokens.is_identifier(word)
+
+
+_identifiers = tokens.Names(r"[A-Za-z_$][\w$]*+", "_$", "a-z0-9$", _is_named)
 
 
 def _snippet_place(result: str) -> str:

@@ -30,31 +30,35 @@ _FAILING = re.compile(
     r"|\d+ - (\S+) \(Failed\)"  # ctest
     r"|\(fail\) (.{3,120}?)(?: \[.*)?$"  # bun
 )
+#: What begins a line that sounds like an error, and what makes one wherever it stands (in lower case).
 _ERROR = re.compile(
-    r"^\s*(?:E\s{2,}\S|(?:[\w.]*(?:Error|Exception|Warning: An error))\b[: ]|(?:uncaught |fatal |internal "
+    r"\s*(?:E\s{2,}\S|(?:[\w.]*(?:Error|Exception|Warning: An error))\b[: ]|(?:uncaught |fatal |internal "
     r")?(?:error|fatal|panic|failed|failure|err!)\b\s*[:!\[(]"
     r"|error\b\s*\w|npm (?:error|ERR!)|Traceback|panicked at|thread '.*' panicked|\[?ERROR\]?\b|✖|✗|× "
-    r"|FAILED\b|FATAL)"
-    r"|error(?:\[\w+\]| TS\d+| CS\d+)?:|\b(?:No such file|not found|Permission denied|cannot |can't |Could "
-    r"not |could not |undefined:|"
-    r"is not defined|is not a |unexpected |Unexpected |refused|denied|timed out|Timeout|unrecognized"
-    r"|Unknown |unknown |invalid |Invalid |does not exist|"
-    r"already in use|command not found|no matches found|CONFLICT|must be|required|conflict)\b",
+    r"|FAILED\b|FATAL)",
     re.IGNORECASE,
 )
+_ERROR_INSIDE = re.compile(
+    r"error(?:\[\w+\]| ts\d+| cs\d+)?:|\b(?:no such file|not found|permission denied|cannot |can't |could "
+    r"not |undefined:|is not defined|is not a |unexpected |refused|denied|timed out|timeout|unrecognized"
+    r"|unknown |invalid |does not exist|already in use|command not found|no matches found|conflict|must be|required)\b",
+)
+_ERROR_INSIDE_ANY = re.compile(_ERROR_INSIDE.pattern, re.IGNORECASE)
+#: The same of a line that names its error.
 _STRONG = re.compile(
-    r"^\s*(?:E\s{2,}\S|[\w.]*(?:Error|Exception)\b: |(?:error|fatal|panic)(?:\[\w+\])?: |npm error (?!code"
+    r"\s*(?:E\s{2,}\S|[\w.]*(?:Error|Exception)\b: |(?:error|fatal|panic)(?:\[\w+\])?: |npm error (?!code"
     r"|A complete|errno)\S|thread '.*' panicked)"
-    r"|^\S+:\d+(?::\d+)?:? .{0,20}(?:error|undefined|E\d{3}|F\d{3})|^\S+\(\d+,\d+\): error|: "
-    r"error(?:\[\w+\]| TS\d+| CS\d+)?: |Error: |^CONFLICT"
+    r"|\S+:\d+(?::\d+)?:? .{0,20}(?:error|undefined|E\d{3}|F\d{3})|\S+\(\d+,\d+\): error|CONFLICT"
 )
-#: Every line worth a look contains one of these, in lower case.
-_SIGNS = _either(
-    "error|fail|fatal|panic|exception|traceback|not found|no such|denied|cannot|can't|could not|"
-    "undefined|not defined|is not a|unexpected|refused|timed out|timeout|unrecognized|unknown|"
-    "invalid|not exist|in use|no matches|conflict|must be|required|✖|✗|✘|✕|×|●|not ok|rspec|) test|"
-    "› |e  "
+_STRONG_INSIDE = re.compile(r": error(?:\[\w+\]| TS\d+| CS\d+)?: |Error: ")
+#: Every line worth a look contains one of these, in lower case; one that is so for what stands inside it, of the first.
+_INSIDE_SIGNS = _either(
+    "error|not found|no such|denied|cannot|can't|could not|undefined|not defined|is not a|unexpected|refused|timed out|"
+    "timeout|unrecognized|unknown|invalid|not exist|in use|no matches|conflict|must be|required"
 )
+_OTHER_SIGNS = _either("fail|fatal|panic|exception|traceback|✖|✗|✘|✕|×|●|not ok|rspec|) test|› |e  ")
+#: Every failing test has one of these, and every error beyond doubt.
+_SURE_SIGNS = _either("error|fail|fatal|traceback|panic|✕|✗|✘|×|› |not ok|) test|::|rspec")
 _PLAIN_SIGNS = _either(
     "error|fail|exception|traceback|cannot|can't|not found|denied|no such|undefined|invalid|fatal|no matches"
 )
@@ -78,23 +82,25 @@ def scan(value: str, lines: list[str], bad: bool = True) -> tuple[list[str], str
     ``bad``: something is known to be wrong, so a bare ``file:line: message`` counts as the error.
     """
     lowered = value.lower()
-    signs = [sign for sign in _SIGNS if sign in lowered]
+    inside = [sign for sign in _INSIDE_SIGNS if sign in lowered]
+    signs = inside + [sign for sign in _OTHER_SIGNS if sign in lowered]
     seen = lines if len(lines) <= _FIRST + _LAST else lines[:_FIRST] + lines[-_LAST:]
     failing: list[str] = []
     strong = weak = -1
     for place, line in enumerate(seen if signs else []):
         line = line[:400]
         lowered = line.lower()
-        if not any(sign in lowered for sign in signs):
+        if not _has(lowered, signs):
             continue
         match = _FAILING.match(line.strip())
         if match and len(failing) < 40:
             failing.append(flat(next((g for g in match.groups() if g), ""), 140))
-        if strong < 0 and not _NOISE.match(line):
-            if _STRONG.search(line):
-                strong = place
-            elif weak < 0 and not match and _ERROR.search(line):
-                weak = place
+        if strong >= 0:
+            continue
+        if _is_strong(line):
+            strong = strong if _NOISE.match(line) else place
+        elif weak < 0 and not match and _is_error(line, lowered, inside) and not _NOISE.match(line):
+            weak = place
     if strong < 0 and (bad or failing) and (error := _diagnostic(seen)):
         return unique(failing, 12), error, ""
     best = strong if strong >= 0 else weak
@@ -103,13 +109,39 @@ def scan(value: str, lines: list[str], bad: bool = True) -> tuple[list[str], str
     return unique(failing, 12), *_error_at(seen, best)
 
 
+def may_be_sure(value: str) -> bool:
+    """Whether :func:`scan` could find a failing test or an error beyond doubt in an output."""
+    lowered = value.lower()
+    return any(sign in lowered for sign in _SURE_SIGNS)
+
+
 def first_bad(lines: list[str]) -> str:
     """The first line that names anything wrong, as it stands; what :func:`scan` prefers may be another."""
-    for line in lines[:_FIRST]:
-        lowered = line[:400].lower()
-        if any(sign in lowered for sign in _PLAIN_SIGNS) and not _NOISE.match(line):
+    lines = lines[:_FIRST]
+    lowered = "\n".join(lines).lower()
+    signs = [sign for sign in _PLAIN_SIGNS if sign in lowered]
+    for line in lines if signs else []:
+        if _has(line[:400].lower(), signs) and not _NOISE.match(line):
             return flat(line.strip().removeprefix("E  ").strip(), 200)
     return ""
+
+
+def _is_strong(line: str) -> bool:
+    return bool(_STRONG.match(line) or ("rror" in line and _STRONG_INSIDE.search(line)))
+
+
+def _is_error(line: str, lowered: str, signs: list[str]) -> bool:
+    # A pattern that ignores the case is slow; in ASCII a text in lower case serves as well.
+    if not line.isascii():
+        return bool(_ERROR.match(line) or _ERROR_INSIDE_ANY.search(line))
+    return bool(_ERROR.match(line) or (_has(lowered, signs) and _ERROR_INSIDE.search(lowered)))
+
+
+def _has(lowered: str, signs: list[str]) -> bool:
+    for sign in signs:  # noqa: SIM110
+        if sign in lowered:
+            return True
+    return False
 
 
 def _error_at(lines: list[str], place: int) -> tuple[str, str]:

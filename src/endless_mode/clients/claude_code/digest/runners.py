@@ -69,10 +69,16 @@ _FORMS = (
     ("a", r"(added \d+ packages?.*)"),
     ("S", r"(Successfully (?:installed|built|tagged) .*)"),
 )
-_BY_FIRST: dict[str, re.Pattern[str]] = {
-    character: re.compile("|".join(f"(?:{form})" for first, form in _FORMS if character in first))
-    for character in {character for first, _ in _FORMS for character in first}
-}
+#: Every form that begins with a number goes on like this, and most lines that begin with one do not.
+_AFTER_NUMBER = r"(?=\d+[ %])"
+
+
+def _forms(character: str) -> re.Pattern[str]:
+    forms = "|".join(f"(?:{form})" for first, form in _FORMS if character in first)
+    return re.compile(f"{_AFTER_NUMBER if character in _DIGITS else ''}(?:{forms})")
+
+
+_BY_FIRST = {character: _forms(character) for character in {character for first, _ in _FORMS for character in first}}
 
 _FOUND = re.compile(r".{0,80}\bfound (?:no issues|\d+ (?:issues?|warnings?|errors?|vulnerabilities)).*")
 #: How long it took, and counts of nothing, say nothing later.
@@ -80,8 +86,6 @@ _TIMED = re.compile(
     r"\s*[(\[](?:took |in )?[\d.]+ ?m?s(?:ec\w*)?[)\]]|\s+in [\d.]+ ?[mµ]?s(?:econds?)?\b|;? finished in .*$"
     r"|[,;] 0 (?:ignored|measured|filtered out)"
 )
-#: Every line that :class:`Tally` counts has one of these.
-_COUNTED = ("\t", "--- ", "error TS")
 _GO_PACKAGE = re.compile(r"(ok|FAIL)\s*\t(\S+)\t")
 _GO_TEST = re.compile(r"--- (FAIL|PASS): ")
 
@@ -90,10 +94,21 @@ def summaries(printed: str, lines: list[str]) -> list[str]:
     """Summary lines of runners, linters and builds, at most five, in order; of an output and its lines."""
     found: list[str] = []
     tally = Tally()
-    counting = any(sign in printed for sign in _COUNTED)
-    for line in lines if len(lines) <= _FIRST + _LAST else lines[:_FIRST] + lines[-_LAST:]:
-        line = line.strip()[:300]
-        if not line or (counting and tally.counts(line)):
+    counting = "\t" in printed or "--- " in printed or "error TS" in printed
+    seen = map(str.strip, lines if len(lines) <= _FIRST + _LAST else lines[:_FIRST] + lines[-_LAST:])
+    if counting:
+        telling = [
+            line
+            for line in seen
+            if line[:1] in _BY_FIRST or line[:1] == "-" or "\t" in line or "found " in line or "error TS" in line
+        ]
+    elif "found " in printed:
+        telling = [line for line in seen if line[:1] in _BY_FIRST or "found " in line]
+    else:
+        telling = [line for line in seen if line[:1] in _BY_FIRST]
+    for line in telling:
+        line = line[:300]
+        if counting and tally.counts(line):
             continue
         forms = _BY_FIRST.get(line[0])
         if forms is not None and (match := forms.match(line)):

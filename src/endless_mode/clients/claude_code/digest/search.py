@@ -22,8 +22,10 @@ from endless_mode.clients.claude_code.digest.texts import (
 from endless_mode.model import Digest, ToolEvent
 
 MOST = 15
-_FOUND = re.compile(r"((?:[A-Za-z]:)?[^\s:][^:\n]{0,300}?)[:](\d+)[:](.*)")
+_LONGEST = 301
+_ON_DRIVE = re.compile(r"((?:[A-Za-z]:)?[^\s:][^:\n]{0,300}?)[:](\d+)[:](.*)")
 _CONTEXT = re.compile(r"((?:[A-Za-z]:)?[^\s:][^:\n]{0,300}?\.\w{1,8})-(\d+)-(.*)")
+_NAMED = re.compile(r"([^\s:]{1,300}\.\w{1,8}):(.*)")
 _ALONE = re.compile(r"(\d+)([:-])(.*)")
 _COUNTED = re.compile(r"([^\s:][^:\n]{0,300}):(\d+)$")
 _LITERAL = re.compile(r"\w{4,}")
@@ -41,7 +43,7 @@ def grep(event: ToolEvent) -> Digest:
     digest.scope = _scope(path, argument(event, "glob"), argument(event, "type"))
     detail = detail_of(event)
     result = result_of(event)
-    lines = [line for line in result.split("\n")[:1_000] if line and not _SUMMARY.match(line)]
+    lines = _matching(result.split("\n")[:1_000])
     mode = text(arguments.get("output_mode")) or text(detail.mode) or "files_with_matches"
     if event.status not in ("ok", "open"):
         return digest
@@ -107,15 +109,27 @@ def lsp(event: ToolEvent) -> Digest:
     return digest
 
 
-def found_lines(lines: Iterable[str], path: str) -> list[str]:
-    """``path:line`` for each matching line of grep's output; ``path`` stands for outputs without one."""
+def found_lines(lines: Iterable[str], path: str) -> list[tuple[str, str]]:
+    """Path and line of each matching line of grep's output; ``path`` stands for outputs without one."""
     found = []
     for line in lines:
-        if match := _FOUND.match(line[:400]):
-            found.append(f"{match[1]}:{match[2]}")
-        elif path and (alone := _ALONE.match(line[:400])) and alone[2] == ":":
-            found.append(f"{path}:{alone[1]}")
+        line = line[:400]
+        if match := _found(line):
+            found.append(match[:2])
+        elif path and (alone := _ALONE.match(line)) and alone[2] == ":":
+            found.append((path, alone[1]))
     return found
+
+
+def _found(line: str) -> tuple[str, str, str] | None:
+    """Path, line and content where a line of grep's output has all three."""
+    parts = line.split(":", 2)
+    if len(parts) == 3:
+        path, number, content = parts
+        # One letter may be a drive, and what is too long for a path is none.
+        if number.isdecimal() and 1 < len(path) <= _LONGEST and not path[0].isspace():
+            return path, number, content
+    return (drive[1], drive[2], drive[3]) if line[1:2] == ":" and (drive := _ON_DRIVE.match(line)) else None
 
 
 def _scope(path: str, glob_: str, kind: str) -> str:
@@ -123,38 +137,56 @@ def _scope(path: str, glob_: str, kind: str) -> str:
 
 
 def _content(digest: Digest, pattern: str, path: str, lines: list[str]) -> None:
-    brought, contents = [], []
+    brought: list[tuple[str, str]] = []
+    contents: list[str] = []
     for line in lines:
         line = line[:500]
-        if (alone := _ALONE.match(line)) and path:
+        alone = _ALONE.match(line) if line[0].isdecimal() else None
+        if alone and path:
             if alone[2] == ":":
-                brought.append(f"{path}:{alone[1]}")
-                contents.append(alone[3].strip())
-        elif match := _FOUND.match(line):
-            brought.append(f"{match[1]}:{match[2]}")
-            contents.append(match[3].strip())
-        elif (named := re.match(r"([^\s:]{1,300}\.\w{1,8}):(.*)", line)) and not _CONTEXT.match(line):
-            brought.append(named[1])
-            contents.append(named[2].strip())
-        elif not _CONTEXT.match(line) and not alone:
-            contents.append(line.strip())
-    digest.paths = tokens.shortened(brought, MOST)
-    files = len({place.rpartition(":")[0] or place for place in brought})
+                brought.append((path, alone[1]))
+                contents.append(alone[3])
+        elif match := _found(line):
+            brought.append(match[:2])
+            contents.append(match[2])
+        elif _CONTEXT.match(line):
+            continue
+        elif named := _NAMED.match(line):
+            brought.append((named[1], ""))
+            contents.append(named[2])
+        elif not alone:
+            contents.append(line)
+    digest.paths = tokens.gathered(brought, MOST)
+    files = len({found for found, _ in brought})
     matches = len(brought) or len(contents) or len(lines)
     digest.outcome = count(matches, "match", "matches") + (f" in {count(files, 'file')}" if files > 1 else "")
     if 0 < len(contents) <= 3:
-        digest.outcome += ": " + " ⏎ ".join(flat(c, 140) for c in contents if c)
+        digest.outcome += ": " + " ⏎ ".join(said for c in contents if (said := flat(c.strip(), 140)))
     source = path or (digest.paths[0].partition(":")[0] if digest.paths else "")
-    defined = symbols.defined(source, "\n".join(contents[:60]), 8)
+    shown = "\n".join(map(str.strip, contents[:60]))
+    defined = symbols.defined(source, shown, 8)
     stems = [stem.lower() for stem in _LITERAL.findall(pattern)[:8]]
-    words = tokens.telling_words("\n".join(contents[:60])[:2_000])
-    named_ = [w for w in map(tokens.trimmed, words) if tokens.is_identifier(w) and any(s in w.lower() for s in stems)]
+    names = filter(None, map(_identifier, tokens.telling_words(shown[:2_000]))) if stems else []
+    similar = [name for name in names if any(stem in name.lower() for stem in stems)]
     digest.symbols = [name for name in unique(defined, 8) if name not in pattern]
-    digest.names = [name for name in unique(named_, 14) if name not in pattern and name not in digest.symbols][:10]
+    digest.names = [name for name in unique(similar, 14) if name not in pattern and name not in digest.symbols][:10]
+
+
+def _identifier_in(raw: str) -> str:
+    word = tokens.trimmed(raw)
+    return word if tokens.is_identifier(word) else ""
+
+
+_identifier = tokens.Verdicts(_identifier_in).__getitem__
+
+
+def _matching(lines: list[str]) -> list[str]:
+    """The lines without those that the tool says of itself."""
+    return [line for line in lines if line and (line[0] not in "FN([-" or not _SUMMARY.match(line))]
 
 
 def _listed(digest: Digest, event: ToolEvent) -> Digest:
-    lines = [line for line in result_of(event).split("\n")[:2_000] if line.strip() and not _SUMMARY.match(line)]
+    lines = list(filter(str.strip, _matching(result_of(event).split("\n")[:2_000])))
     return _filled(digest, event, lines, "file", "files")
 
 

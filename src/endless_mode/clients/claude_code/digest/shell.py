@@ -147,6 +147,8 @@ def judge(digest: Digest, command: str, printed: str, failed: bool) -> None:
 
 def _went_wrong(digest: Digest, printed: str, lines: list[str], failed: bool, said: list[str]) -> None:
     """Failing tests and the error line. Without a failing exit code only what leaves no doubt counts."""
+    if not (failed or digest.check or failures.may_be_sure(printed)):
+        return
     bad = failed or bool(_BAD_COUNT.search("; ".join(said)))
     failing, error, place = failures.scan(printed, lines, bad)
     sure = error.lstrip("[").startswith(("fatal", "error", "Error", "Traceback", "panic"))
@@ -229,13 +231,13 @@ def _shown(digest: Digest, parts: list[list[str]], lines: list[str]) -> list[str
         return []
     path = programs.shown_file(parts)
     names = [programs.program(words) for words in parts]
-    total = sum(1 for line in lines if line.strip())
+    total = len(list(filter(str.strip, lines)))
     if total <= 1:
         return []
     if any(name in ("grep", "rg", "egrep", "ack", "ag", "git grep") for name in names[:4]):
         brought = found_lines(lines[:400], path)
         if brought:
-            digest.paths = tokens.shortened(brought, 12)
+            digest.paths = tokens.gathered(brought, 12)
             return [count(total, "line")]
     if path and symbols.known_source(path):
         digest.symbols = symbols.defined(path, "\n".join(lines[:800]))

@@ -21,23 +21,36 @@ _TOP = r"(?(indent)(?!)|"
 _FLAT = r"\n(?:[ ]*+\d++[→\t])?(?P<indent>(?!))?"
 
 
-def _pattern(*alternatives: str, start: str = _START) -> re.Pattern[str]:
-    return re.compile(start + "(?:" + "|".join(alternatives) + ")", re.MULTILINE)
+def _pattern(*alternatives: str, start: str = _START, first: str = "") -> re.Pattern[str]:
+    """A family's pattern; ``first`` has the characters that an alternative can begin with, so most lines are soon left."""
+    ahead = f"(?=[{first}])" if first else ""
+    return re.compile(start + ahead + "(?:" + "|".join(alternatives) + ")", re.MULTILINE)
 
 
-_PYTHON = _pattern(r"(?:async[ ]+)?def[ ]+(\w+)", r"class[ ]+(\w+)", r"([A-Z][A-Z0-9_]{2,})(?:[ ]*:[^=\n]{1,80})?[ ]*=")
+_PYTHON = _pattern(
+    r"(?:async[ ]+)?def[ ]+(\w+)",
+    r"class[ ]+(\w+)",
+    r"([A-Z][A-Z0-9_]{2,})(?:[ ]*:[^=\n]{1,80})?[ ]*=",
+    first="A-Zacd",
+)
 _SCRIPT = _pattern(
-    r"(?:export[ ]+)?(?:default[ ]+)?(?:declare[ ]+)?(?:abstract[ ]+)?(?:async[ ]+)?"
+    r"(?=[acdefint])(?:export[ ]+)?(?:default[ ]+)?(?:declare[ ]+)?(?:abstract[ ]+)?(?:async[ ]+)?"
     r"(?:function\*?|class|interface|type|enum|namespace)[ ]+([\w$]+)",
     r"export[ ]+(?:const|let|var)[ ]+([\w$]+)",
     r"(?:const|let|var)[ ]+([\w$]+)[^\n=]{0,80}=[ ]*(?:async[ ]*)?(?:\([^\n)]{0,200}\)[^\n=]{0,60}=>"
     r"|[\w$]+[ ]*=>|function\b|\w*(?:memo|forwardRef|create\w*|styled\.\w+)\()",
-    r"(?:(?:public|private|protected|static|readonly|override|async|get|set)[ ]+)+([\w$]+)[ ]*\(",
+    r"(?=[agoprs])(?:(?:public|private|protected|static|readonly|override|async|get|set)[ ]+)+([\w$]+)[ ]*\(",
     r"(?!(?:if|for|while|switch|catch|return|function|super"
     r"|await)\b)([\w$]+)\([^\n'\"`=]{0,160}\)(?::[^\n;(=]{1,60})?[ ]*\{[ ]*$",
     r"(?:describe|it|test)\([ ]*['\"`]([^'\"`\n]{3,60})",
+    first=r"\w$",
 )
-_GO = _pattern(r"func[ ]+(?:\([^)\n]{0,80}\)[ ]*)?(\w+)", r"type[ ]+(\w+)", _TOP + r"(?:var|const)[ ]+(\w+))")
+_GO = _pattern(
+    r"func[ ]+(?:\([^)\n]{0,80}\)[ ]*)?(\w+)",
+    r"type[ ]+(\w+)",
+    _TOP + r"(?:var|const)[ ]+(\w+))",
+    first="cftv",
+)
 _RUST = _pattern(
     r"(?:pub(?:\([^)\n]{0,30}\))?[ ]+)?(?:async[ ]+|unsafe[ ]+|const[ ]+|extern[ ]+\"C\"[ ]+)*(?:fn|struct"
     r"|enum|trait|mod|type|union)[ ]+(\w+)",
@@ -45,12 +58,14 @@ _RUST = _pattern(
     r"impl\b[^\n{]{0,120}?\bfor[ ]+(\w+)",
     r"impl(?:<[^>\n]{0,60}>)?[ ]+(\w+)",
     r"macro_rules![ ]+(\w+)",
+    first="acefimpstu",
 )
 _RUBY = _pattern(r"def[ ]+(?:self\.)?([\w?!=]+)", r"(?:class|module)[ ]+([\w:]+)")
 _ELIXIR = _pattern(
     r"def(?:p|macro|macrop|guard|delegate)?[ ]+([\w?!]+)",
     r"defmodule[ ]+([\w.]+)",
     r"(?:test|describe)[ ]+\"([^\"\n]{3,60})",
+    first="dt",
 )
 _BRACES = _pattern(
     r"(?:[\w@]++[ ]++){0,5}(?:class|interface|enum|struct|record|trait|object|protocol|extension|namespace"
@@ -114,16 +129,16 @@ def defined(path: str, source: str, limit: int = 12) -> list[str]:
     source = window(source, _HEAD, _TAIL)
     if pattern is None or not source:
         return []
-    found: dict[str, int] = {}
+    found: dict[str, re.Match[str]] = {}
     for match in pattern.finditer("\n" + source):
         name = match[match.lastindex or 0].strip()
         if name and name not in found:
-            found[name] = len(match["indent"] or "")
+            found[name] = match
             if len(found) >= 120:
                 break
     if len(found) <= limit:
         return list(found)
-    chosen = set(sorted(found, key=found.__getitem__)[:limit])
+    chosen = set(sorted(found, key=lambda name: len(found[name]["indent"] or ""))[:limit])
     return [name for name in found if name in chosen]
 
 

@@ -7,15 +7,20 @@ each other word is judged by its shape alone, so the cost is linear and small.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from functools import lru_cache
+from collections.abc import Callable, Iterable
+from itertools import chain
+from typing import TypeVar
 
 from endless_mode.clients.claude_code.digest.texts import wordset
 
+T = TypeVar("T")
+
 #: What separates words. ``:`` stays inside (``a.py:12``, ``host:80``), so do ``.``, ``-`` and ``/``.
-_APART = r"\s\x1c-\x1f\"'`<>()\[\]{}|,;\\…│├└─━→*"
-_PATH = re.compile(r"(?:[A-Za-z]:)?[\w@.+~%$/-]*\w[\w@.+~%$/-]*(?::\d+(?:[:-]\d+)?)?").fullmatch
-_LINE = re.compile(r":\d+(?:[:-]\d+)?$")
+#: White space is spelt out: a class with ``\s`` in it is tested member by member, one without it by one look into a table.
+_SPACE = r" \t-\r\x1c-\x1f\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
+_APART = _SPACE + r"\"'`<>()\[\]{}|,;\\…│├└─━→*"
+_PATH = re.compile(r"(?:[A-Za-z]:)?(?=[@.+~%$/-]*+\w)[\w@.+~%$/-]++(?::\d+(?:[:-]\d+)?)?").fullmatch
+_LINE = re.compile(r":(\d+)(?:[:-]\d+)?$")
 _HASH = re.compile(
     r"[0-9a-f]{7,40}|[0-9a-f]{64}|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 ).fullmatch
@@ -37,36 +42,18 @@ _TEXT_EXTENSIONS = wordset(
 )
 
 
-class Sieve:
-    """Finds the words worth judging in one pass over a text.
+#: The words of a text but for numbers and words that could stand in any sentence, capitals alone or in front. It fits
+#: everywhere, so a search never begins again further on; the empty word may be among what it finds.
+telling_words = re.compile(
+    rf"(?:(?:[0-9][0-9:%]*+|[A-Z]*+[a-z]*+)[.:!?]*+[{_APART}]++)*+(?:([^{_APART}]++)|\Z)"
+).findall
 
-    Args:
-        dull: what is passed by, in runs; together with ``telling`` it must fit everywhere, so that a search never begins
-            again further on.
-        telling: a word worth judging.
-
-    ASCII text, which most is, is searched with ASCII's faster classes.
-    """
-
-    __slots__ = ("_any", "_ascii")
-
-    def __init__(self, dull: str, telling: str) -> None:
-        pattern = rf"(?:{dull})*+(?:({telling})|\Z)"
-        self._ascii, self._any = re.compile(pattern, re.ASCII), re.compile(pattern)
-
-    def __call__(self, value: str) -> dict[str, None]:
-        """The different words found, in order; the empty one may be among them."""
-        pattern = self._ascii if value.isascii() else self._any
-        return dict.fromkeys(pattern.findall(value))
-
-
-#: Words between separators, without those of lower case alone (capitalised or not).
-telling_words = Sieve(rf"[A-Za-z]?+[a-z]*+[{_APART}]++", rf"[^{_APART}]++")
-#: Names, qualified ones whole (``a.b_c``), without those of one word in lower case (capitalised or not).
-_telling_names = Sieve(
-    r"[A-Za-z]?+[a-z]*+[^\w.]++[^A-Za-z_]*+|[A-Za-z][a-z]*+(?!\w|\.[A-Za-z_])|[^A-Za-z_]++",
-    r"[A-Za-z_]\w*+(?:\.[A-Za-z_]\w*+)*+",
-)
+#: How much is searched before it is asked whether that is enough (characters).
+_AT_ONCE = 1_500
+#: Words that are longer are not looked at.
+_LONGEST = 240
+#: How many words verdicts are remembered of.
+_VERDICTS = 16_384
 
 URL, PATH, HASH, ID, VERSION, IDENT = range(6)
 
@@ -121,35 +108,72 @@ def is_identifier(word: str) -> bool:
     return bool(telling) and _IDENT(word) is not None
 
 
-def identifiers(value: str, known: list[str], limit: int) -> list[str]:
-    """Identifiers of a source text in order of appearance, qualified ones whole."""
-    found: list[str] = []
-    seen = set(known)
-    # Old clients number lines with an arrow; without it nearly every source is ASCII.
-    value = value.replace("→", " ")
-    at = 0
-    while at < len(value):
-        end = value.find("\n", at + _CUT_AT_ONCE)
-        end = len(value) if end < 0 else end
-        for word in _telling_names(value[at:end]):
-            if word not in seen and _is_special(word):
-                seen.add(word)
-                found.append(word)
-                if len(found) == limit:
-                    return found
-        at = end
-    return found
+class Verdicts(dict[str, T]):
+    """What ``judge`` says of words, remembered; when there are too many of them, all are forgotten.
+
+    A look-up of what is known is a dictionary's own; one of ``lru_cache`` costs more, as it keeps the order of use.
+    """
+
+    __slots__ = ("_judge",)
+
+    def __init__(self, judge: Callable[[str], T]) -> None:
+        self._judge = judge
+
+    def __missing__(self, word: str) -> T:
+        verdict = self._judge(word)
+        if len(self) >= _VERDICTS:
+            self.clear()
+        if len(word) <= _LONGEST:
+            self[word] = verdict
+        return verdict
 
 
-#: How much is searched before it is asked whether that is enough (characters).
-_CUT_AT_ONCE = 1_500
+class Names:
+    """Finds the identifiers in a source.
+
+    Args:
+        name: what a name looks like.
+        inside: what a name may have in it besides letters and digits; the rest of ASCII only separates names.
+        dull: characters (a class) of which a name that is no identifier may consist altogether.
+        special: whether a name is an identifier.
+    """
+
+    __slots__ = ("_found", "_spaces", "_telling")
+
+    def __init__(self, name: str, inside: str, dull: str, special: Callable[[str], bool]) -> None:
+        names = re.compile(name).findall
+        kept = (*inside.encode(), *range(128, 256))
+        self._spaces = bytes(c if chr(c).isalnum() or c in kept else 32 for c in range(256))
+        # The run goes on to the first telling character and from there back to the last space, which the engine does fast.
+        self._telling = re.compile(rf"[{dull} ]* (?:([^ ]++)|\Z)").findall
+        self._found = Verdicts(lambda word: tuple(filter(special, names(word)))).__getitem__
+
+    def __call__(self, source: str, known: Iterable[str] = (), limit: int = 1 << 30) -> list[str]:
+        """The first ``limit`` identifiers in order of appearance, without the known ones."""
+        # Bytes are translated by a table.
+        spaced = source.encode("utf-8", "surrogatepass").translate(self._spaces).decode("utf-8", "surrogatepass")
+        spaced = f" {spaced} "
+        found = dict.fromkeys(known)
+        start, at, end = len(found), 0, 0
+        while end >= 0 and len(found) < start + limit:
+            end = spaced.find(" ", at + _AT_ONCE)
+            words = self._telling(spaced[at:] if end < 0 else spaced[at:end])
+            found.update(dict.fromkeys(chain.from_iterable(filter(None, map(self._found, words)))))
+            at = end
+        return list(found)[start : start + limit]
 
 
-@lru_cache(maxsize=16_384)
 def _is_special(word: str) -> bool:
-    if not 6 <= len(word) <= 80:
-        return False
-    return "." in word or "_" in word or (not word[1:].islower() and bool(_HUMP(word)))
+    return 6 <= len(word) <= 80 and ("." in word or "_" in word or _HUMP(word) is not None)
+
+
+_qualified = Names(r"[A-Za-z_]\w*+(?:\.[A-Za-z_]\w*+)*+", "._", "a-z0-9", _is_special)
+
+
+def identifiers(source: str, known: list[str], limit: int) -> list[str]:
+    """Identifiers of a source text in order of appearance, qualified ones whole."""
+    # Old clients number lines with an arrow; without it nearly every source is ASCII.
+    return _qualified(source.replace("→", " "), known, limit)
 
 
 def _clock(word: str) -> bool:
@@ -180,23 +204,22 @@ def specific(value: str, known: str = "", limit: int = 12) -> tuple[list[str], l
     """
     paths: dict[str, None] = {}
     ranked: dict[str, int] = {}
+    most, versions = limit * 4, 0
     for word, kind in filter(None, map(_judged, telling_words(value))):
-        if word in ranked or word in known:
-            continue
         if kind == PATH:
-            if len(paths) < limit * 4:
+            if len(paths) < most and word not in known:
                 paths[word] = None
-        elif kind != VERSION or sum(k == VERSION for k in ranked.values()) < 4:
+        elif word not in ranked and (kind != VERSION or versions < 4) and word not in known:
             ranked[word] = kind
-            if len(ranked) >= limit * 4:
+            versions += kind == VERSION
+            if len(ranked) >= most:
                 break
     return shortened(paths, limit), sorted(ranked, key=ranked.__getitem__)[:limit]
 
 
-@lru_cache(maxsize=16_384)
-def _judged(raw: str) -> tuple[str, int] | None:
+def _judge(raw: str) -> tuple[str, int] | None:
     """A word as it stands in a text: what of it is specific, and its kind."""
-    if len(raw) < 3 or (raw.isalpha() and (raw.islower() or raw[1:].islower() or raw.isupper())) or len(raw) > 240:
+    if len(raw) < 3 or (raw.isalpha() and (raw.islower() or raw[1:].islower() or raw.isupper())) or len(raw) > _LONGEST:
         return None
     if "=" in raw and "://" not in raw:
         raw = raw.rpartition("=")[2]
@@ -208,15 +231,25 @@ def _judged(raw: str) -> tuple[str, int] | None:
     return None if kind is None else (word, kind)
 
 
+_judged = Verdicts(_judge).__getitem__
+
+
 def shortened(paths: Iterable[str], limit: int) -> list[str]:
     """Paths with their line numbers gathered: ``a.py:3``, ``a.py:9`` become ``a.py:3,9``."""
+    return gathered([(path, "") for path in paths], limit)
+
+
+def gathered(places: Iterable[tuple[str, str]], limit: int) -> list[str]:
+    """:func:`shortened` for paths and lines that are apart already; a line may be empty."""
     lines: dict[str, list[str]] = {}
-    for path in paths:
-        found = _LINE.search(path) if ":" in path else None
-        body = path[: found.start()] if found else path
-        numbers = lines.setdefault(body, [])
-        if found and len(numbers) < 10:
-            line = found[0][1:].split(":")[0].split("-")[0]
-            if line not in numbers:
-                numbers.append(line)
-    return [f"{body}:{','.join(numbers)}" if numbers else body for body, numbers in list(lines.items())[:limit]]
+    for path, line in places:
+        if ":" in path and (found := _LINE.search(f"{path}:{line}" if line else path)):
+            path, line = found.string[: found.start()], found[1]
+        numbers = lines.get(path)
+        if numbers is None:
+            if len(lines) == limit:
+                continue
+            numbers = lines[path] = []
+        if line and len(numbers) < 10 and line not in numbers:
+            numbers.append(line)
+    return [f"{path}:{','.join(numbers)}" if numbers else path for path, numbers in lines.items()]
