@@ -19,7 +19,7 @@ from endless_mode.bottle.predecessor import goes_on_from
 from endless_mode.bottle.rows import rows
 from endless_mode.bottle.short import units
 from endless_mode.bottle.specifics import mentions
-from endless_mode.bottle.standing import standing
+from endless_mode.bottle.standing import MESSAGES_SEEN, Standing, standing
 from endless_mode.bottle.view import SessionRow
 
 #: UTF-16 units of the state.
@@ -61,7 +61,7 @@ def closing(db: sqlite3.Connection, session: SessionRow) -> Closing:
     state = _fit(fixed, taken)
     packer.offer(hunks(told))
     parts: list[str] = []
-    left = int(spoken_chars(db, session) * PARTS_SHARE)
+    left = int(_spoken_chars(db, session, told) * PARTS_SHARE)
     for size in PARTS:
         if left < PARTS[0] // 2:
             break
@@ -73,16 +73,20 @@ def closing(db: sqlite3.Connection, session: SessionRow) -> Closing:
     return Closing(state, parts)
 
 
-def spoken_chars(db: sqlite3.Connection, session: SessionRow) -> int:
-    """About how long the conversation part is: its messages and the lines between them."""
-    (said,) = db.execute(
-        "SELECT coalesce(sum(length(text)), 0) FROM messages WHERE session_id = ? AND gen = ?",
-        (session.id, session.gen),
-    ).fetchone()
+def _spoken_chars(db: sqlite3.Connection, session: SessionRow, told: Standing) -> int:
+    """About how long the conversation part is: its messages, reckoned from the newest, and the lines between them."""
+    chars = sum(len(said.text) for said in told.messages)
+    if len(told.messages) >= MESSAGES_SEEN:
+        (count,) = db.execute(
+            "SELECT count(*) FROM messages WHERE session_id = ? AND gen = ?", (session.id, session.gen)
+        ).fetchone()
+        chars = chars * max(count, len(told.messages)) // len(told.messages)
+    if chars * PARTS_SHARE >= sum(PARTS):
+        return chars
     (lines,) = db.execute(
         "SELECT coalesce(sum(length(title)), 0) FROM observations WHERE session_id = ?", (session.id,)
     ).fetchone()
-    return int(said) + int(lines)
+    return chars + int(lines)
 
 
 def _fit(fixed: str, taken: list[Candidate]) -> str:

@@ -74,11 +74,11 @@ def _decisions(told: Standing) -> list[str]:
 
 
 def _decision(messages: list[Said], n: int, said: Said, question_chars: int) -> str:
-    text = quote(said.text, 400)
     if said.kind == "refusal":
-        return f"- refused: {text}"
+        return f"- refused: {quote(said.text, 400)}"
     if said.kind != "answer":
         return ""
+    text = quote(said.text, 400)
     question = next((s.text for s in messages[n + 1 :] if s.kind == "question"), "")
     asked = cut(flatten(question.split("\n", 1)[0]), question_chars) if question_chars else ""
     return f"- {asked} → {text}" if asked else f"- {text}"

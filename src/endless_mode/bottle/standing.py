@@ -25,7 +25,7 @@ HUNKS_KEPT, SYMBOLS_KEPT = 4, 48
 _OVER = ("completed", "failed", "killed", "stopped")
 
 
-class FileState(Struct):
+class FileState(Struct, gc=False):
     """What happened to one file: lines added and removed, names touched, newest first."""
 
     path: str
@@ -39,7 +39,7 @@ class FileState(Struct):
     age: int = 0
 
 
-class Seen(Struct, frozen=True):
+class Seen(Struct, frozen=True, gc=False):
     """A tool event of interest with its age in events (0 = newest)."""
 
     age: int
