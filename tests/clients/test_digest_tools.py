@@ -85,6 +85,13 @@ def test_a_whole_file_says_so() -> None:
     assert use("Read", {"file_path": "a.txt"}, numbered("a\nb"), detail=detail).outcome == "whole file"
 
 
+@pytest.mark.parametrize("path", ["a.py", "a.txt", "a.pen"])
+def test_read_keeps_the_names_a_text_showed(path: str) -> None:
+    digested = use("Read", {"file_path": path}, numbered("shareModal holds input_row and plain words"))
+    assert digested.seen == ["shareModal", "input_row"]
+    assert digested.names == (digested.seen if path == "a.py" else [])
+
+
 def test_images_documents_and_notebooks_are_named() -> None:
     size = {"originalWidth": 640, "originalHeight": 480}
     assert (

@@ -13,12 +13,13 @@ from collections.abc import Iterable
 from msgspec import Struct
 
 from endless_mode.bottle.fixed import fixed_lines
-from endless_mode.bottle.need import Candidate, Packer
+from endless_mode.bottle.need import NAMES, Candidate, Packer
 from endless_mode.bottle.offers import candidates, freed, hunks, weigh
 from endless_mode.bottle.predecessor import goes_on_from
+from endless_mode.bottle.rows import rows
 from endless_mode.bottle.short import units
-from endless_mode.bottle.specifics import specifics
-from endless_mode.bottle.standing import standing
+from endless_mode.bottle.specifics import mentions
+from endless_mode.bottle.standing import MESSAGES_SEEN, Standing, standing
 from endless_mode.bottle.view import SessionRow
 
 #: UTF-16 units of the state.
@@ -27,9 +28,6 @@ STATE_UNITS = 6_000
 PARTS = (6_000, 10_000, 18_000, 36_000)
 #: The working set's share of the conversation's characters: a short session is read whole and needs little of it.
 PARTS_SHARE = 0.35
-
-#: Characters of a row of names.
-NAMES_ROW = 400
 
 
 def part_heading(number: int) -> str:
@@ -56,14 +54,14 @@ def closing(db: sqlite3.Connection, session: SessionRow) -> Closing:
     weights = weigh(told, session.cwd)
     fixed = "\n".join(part for part in (fixed_lines(told), goes_on_from(db, session)) if part)
     offered = candidates(told, session.cwd, weights)
-    packer = Packer(weights, specifics(fixed), freed)
+    packer = Packer(weights, mentions(fixed), freed)
     packer.offer(offered)
     taken = packer.take(max(STATE_UNITS - units(fixed) - 150, 0))
-    taken += packer.take(STATE_UNITS - units(_fit(fixed, taken)) - 40, "Names")
+    taken += packer.take(STATE_UNITS - units(_fit(fixed, taken)) - 40)
     state = _fit(fixed, taken)
     packer.offer(hunks(told))
     parts: list[str] = []
-    left = int(spoken_chars(db, session) * PARTS_SHARE)
+    left = int(_spoken_chars(db, session, told) * PARTS_SHARE)
     for size in PARTS:
         if left < PARTS[0] // 2:
             break
@@ -75,16 +73,20 @@ def closing(db: sqlite3.Connection, session: SessionRow) -> Closing:
     return Closing(state, parts)
 
 
-def spoken_chars(db: sqlite3.Connection, session: SessionRow) -> int:
-    """About how long the conversation part is: its messages and the lines between them."""
-    (said,) = db.execute(
-        "SELECT coalesce(sum(length(text)), 0) FROM messages WHERE session_id = ? AND gen = ?",
-        (session.id, session.gen),
-    ).fetchone()
+def _spoken_chars(db: sqlite3.Connection, session: SessionRow, told: Standing) -> int:
+    """About how long the conversation part is: its messages, reckoned from the newest, and the lines between them."""
+    chars = sum(len(said.text) for said in told.messages)
+    if len(told.messages) >= MESSAGES_SEEN:
+        (count,) = db.execute(
+            "SELECT count(*) FROM messages WHERE session_id = ? AND gen = ?", (session.id, session.gen)
+        ).fetchone()
+        chars = chars * max(count, len(told.messages)) // len(told.messages)
+    if chars * PARTS_SHARE >= sum(PARTS):
+        return chars
     (lines,) = db.execute(
         "SELECT coalesce(sum(length(title)), 0) FROM observations WHERE session_id = ?", (session.id,)
     ).fetchone()
-    return int(said) + int(lines)
+    return chars + int(lines)
 
 
 def _fit(fixed: str, taken: list[Candidate]) -> str:
@@ -97,7 +99,7 @@ def _fit(fixed: str, taken: list[Candidate]) -> str:
         kept.pop()
 
 
-_ORDER = ("Files", "Commands", "Searches", "Other tools", "Names", "Code")
+_ORDER = ("Files", "Commands", "Searches", "Other tools", NAMES, "Code")
 
 
 def _sections(taken: Iterable[Candidate]) -> str:
@@ -109,21 +111,11 @@ def _sections(taken: Iterable[Candidate]) -> str:
         members = sorted(by_section.get(section, ()), key=lambda c: c.order)
         if not members:
             continue
-        if section == "Names":
-            parts.append("\n".join(_rows([c.text for c in members])))
+        if section == NAMES:
+            parts += rows(c.text for c in members)
         else:
             parts.append("\n".join([f"{section}, newest first:", *_joined(members)]))
     return "\n".join(parts)
-
-
-def _rows(names: list[str]) -> list[str]:
-    """Names in rows of a few hundred characters, so that one can be dropped without the others."""
-    rows = ["Names: "]
-    for name in names:
-        if len(rows[-1]) + len(name) > NAMES_ROW:
-            rows.append("Names: ")
-        rows[-1] += name if rows[-1].endswith(": ") else f", {name}"
-    return rows
 
 
 def _joined(members: list[Candidate]) -> list[str]:

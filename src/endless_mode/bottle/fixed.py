@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from endless_mode.bottle.escape import flatten
 from endless_mode.bottle.short import both_ends, clock, cut, quote
-from endless_mode.bottle.standing import Seen, Standing, asks
+from endless_mode.bottle.standing import IN_HAND, Seen, Standing, asks
 from endless_mode.bottle.view import Said
 
 _REQUEST, _ORIGINAL, _WORDS, _PLAN, _DECISIONS, _TODOS, _CHECKS = 700, 300, 500, 900, 1800, 800, 600
@@ -74,11 +74,11 @@ def _decisions(told: Standing) -> list[str]:
 
 
 def _decision(messages: list[Said], n: int, said: Said, question_chars: int) -> str:
-    text = quote(said.text, 400)
     if said.kind == "refusal":
-        return f"- refused a tool use: {text}"
+        return f"- refused: {quote(said.text, 400)}"
     if said.kind != "answer":
         return ""
+    text = quote(said.text, 400)
     question = next((s.text for s in messages[n + 1 :] if s.kind == "question"), "")
     asked = cut(flatten(question.split("\n", 1)[0]), question_chars) if question_chars else ""
     return f"- {asked} → {text}" if asked else f"- {text}"
@@ -99,11 +99,11 @@ def _work(told: Standing) -> list[str]:
     ]
     lines += [
         f"- {cut(flatten(_brief(s)), 160)}{_stale(told, s)} → {cut(flatten(s.digest.outcome or s.digest.error or s.event.status), 140)}"
-        for s in told.checks[:3]
+        for s in told.checks[:IN_HAND]
     ]
     lines += [
         f"- failed: {cut(flatten(_brief(s)), 160)}{_stale(told, s)} → {cut(flatten(s.digest.error or s.digest.outcome), 140)}"
-        for s in told.failing[:3]
+        for s in told.failing[:IN_HAND]
     ]
     return ["Work in hand:", *_within(lines, _CHECKS)] if lines else []
 

@@ -2,20 +2,39 @@
 
 from __future__ import annotations
 
-import heapq
+from functools import lru_cache
 from itertools import islice
 
 from endless_mode.bottle.escape import flatten
-from endless_mode.bottle.need import ARGUMENT, BROUGHT, READ, REPORTED, SPOKEN, WRITTEN, Candidate, Weights
+from endless_mode.bottle.need import (
+    ARGUMENT,
+    ASKED,
+    BROUGHT,
+    NAMES,
+    READ,
+    REPORTED,
+    SPOKEN,
+    WRITTEN,
+    Candidate,
+    Weights,
+    fading,
+    named,
+)
+from endless_mode.bottle.rows import NEXT_NAME
 from endless_mode.bottle.short import cut
-from endless_mode.bottle.specifics import specifics
+from endless_mode.bottle.specifics import parts_of, specifics
 from endless_mode.bottle.standing import HUNKS_KEPT, SYMBOLS_KEPT, FileState, Seen, Standing, relative
 from endless_mode.bottle.view import Told
 from endless_mode.model import Digest
 from endless_mode.observe.wording import inside
 
-#: Messages and tool events whose tokens are offered one by one, and how many of the tokens.
-SPOKEN_SEEN, BROUGHT_SEEN, NAMES_OFFERED = 120, 300, 900
+#: What a new line is worth beside its names: that a file was changed, a command run, anything else done. A name of the
+#: newest argument weighs 0.28, so most changed files and a few commands come in whatever they name.
+CHANGED, RAN, DONE = 0.3, 0.4, 0.1
+#: Tool uses after which half of that is left: of a changed file, of anything else.
+CHANGED_FADES, DONE_FADES = 150, 10
+#: How many tokens are offered singly, and how many more by the row, of which the late parts have room for many.
+NAMES_OFFERED, ROWS_OFFERED, IN_ROW = 900, 1_000, 16
 #: Characters of a command, of its outcome, and of a search's line.
 COMMAND_SHOWN, OUTCOME_SHOWN, SEARCH_SHOWN = 300, 60, 260
 #: Files whose lines are offered, newest first.
@@ -26,11 +45,13 @@ def weigh(told: Standing, cwd: str) -> Weights:
     """How likely each specific token of the session is needed next."""
     weights = Weights()
     for seen in told.events:
+        left = fading(seen.age)
         for tokens, place in _places(seen.told, cwd):
-            weights.add(tokens, place, seen.age)
+            weights.add(tokens, place * left)
     scale = max(1, len(told.events)) / max(1, len(told.messages))
     for n, said in enumerate(told.messages):
-        weights.add(specifics(said.text), SPOKEN, int(n * scale))
+        place = ASKED if said.role == "user" else SPOKEN
+        weights.add(specifics(inside(said.text, cwd)), place * fading(int(n * scale)))
     return weights
 
 
@@ -47,7 +68,7 @@ def _places(told: Told, cwd: str) -> list[tuple[tuple[str, ...], float]]:
             (brought, REPORTED if digest.kind == "agent" else BROUGHT),
             (" ".join(digest.seen), READ),
         )
-        told.memo[key] = [(tokens, place) for text, place in texts if (tokens := specifics(text))]
+        told.memo[key] = [(tokens, place) for text, place in texts if (tokens := specifics(inside(text, cwd)))]
     found: list[tuple[tuple[str, ...], float]] = told.memo[key]
     return found
 
@@ -57,13 +78,13 @@ def candidates(told: Standing, cwd: str, weights: Weights) -> list[Candidate]:
     found: list[Candidate] = []
     for order, state in enumerate(islice(told.files.values(), FILES_OFFERED)):
         found += _file(state, order)
-    known: set[str] = set()
+    known = {stated.key for seen in told.in_hand() if (stated := _event(seen, cwd)) is not None}
     for seen in told.events:
         candidate = _event(seen, cwd)
         if candidate is not None and candidate.key not in known:
             known.add(candidate.key)
             found.append(candidate)
-    found += _names(told, weights)
+    found += _names(weights)
     return found
 
 
@@ -72,7 +93,8 @@ def _file(state: FileState, order: int) -> list[Candidate]:
     did = f" +{state.added} −{state.removed}" if state.edits else ""
     made = " new" if state.created else ""
     who = " by a subagent" if state.by_agent else ""
-    base = Candidate("Files", key, f"{state.path}{made}{did}{who}", order, bonus=0.05 if state.edits else 0.0)
+    bonus = CHANGED / (1 + state.age / CHANGED_FADES) if state.edits else 0.0
+    base = Candidate("Files", key, f"{state.path}{made}{did}{who}", order, bonus=bonus)
     names = list(state.symbols)
     more = [
         Candidate("Files", f"{key}:{n}", ", ".join(names[n : n + 6]), order, needs=key if n == 0 else f"{key}:{n - 6}")
@@ -87,7 +109,10 @@ def _event(seen: Seen, cwd: str) -> Candidate | None:
     if key not in memo:
         memo[key] = _line(seen.digest, cwd)
     section, name, text = memo[key]
-    return Candidate(section, name, text, seen.age) if section else None
+    if not section:
+        return None
+    bonus = (RAN if section == "Commands" else DONE) / (1 + seen.age / DONE_FADES)
+    return Candidate(section, name, text, seen.age, bonus=bonus)
 
 
 def _line(digest: Digest, cwd: str) -> tuple[str, str, str]:
@@ -109,19 +134,20 @@ def _line(digest: Digest, cwd: str) -> tuple[str, str, str]:
     return "", "", ""
 
 
-def _names(told: Standing, weights: Weights) -> list[Candidate]:
-    """Single tokens, for what no line holds: spoken of lately, or brought up by a result."""
-    tokens: dict[str, int] = {}
-    for n, said in enumerate(told.messages[:SPOKEN_SEEN]):
-        for token in specifics(said.text):
-            tokens.setdefault(token, n)
-    for seen in told.events[:BROUGHT_SEEN]:
-        for token in (*seen.digest.names, *seen.digest.paths, *seen.digest.seen):
-            tokens.setdefault(token, seen.age)
-    best = heapq.nlargest(NAMES_OFFERED, tokens, key=lambda t: weights.of.get(t, 0.0))
-    return [
-        Candidate("Names", f"name:{t}", t, tokens[t], tokens=(t,)) for t in best if len(t) <= 160 and t.isprintable()
+def _names(weights: Weights) -> list[Candidate]:
+    """Single tokens, for what no line holds; most needed first, and the many less needed ones by the row."""
+    rates = [worth / (len(token) + 2) for token, worth in weights.of.items()]
+    most = NAMES_OFFERED + ROWS_OFFERED
+    least = sorted(rates)[-most] if len(rates) > most else 0.0
+    kept = sorted(((rate, t) for rate, t in zip(rates, weights.of, strict=True) if rate >= least), reverse=True)
+    best = [token for _, token in kept if len(token) <= 160 and token.isprintable()]
+    found = [
+        Candidate(NAMES, named(token), token, n, tokens=parts_of(token)) for n, token in enumerate(best[:NAMES_OFFERED])
     ]
+    for n in range(NAMES_OFFERED, len(best), IN_ROW):
+        text = NEXT_NAME.join(best[n : n + IN_ROW])
+        found.append(Candidate(NAMES, named(text), text, n))
+    return found
 
 
 def hunks(told: Standing) -> list[Candidate]:
@@ -129,13 +155,14 @@ def hunks(told: Standing) -> list[Candidate]:
     found: list[Candidate] = []
     for order, state in enumerate(islice(told.files.values(), FILES_OFFERED)):
         for n, hunk in enumerate(state.hunks[:HUNKS_KEPT]):
-            text = f"{state.path}, as written:\n{_indented(hunk)}"
-            found.append(Candidate("Code", f"hunk:{state.path}:{n}", text, order))
+            found.append(Candidate("Code", f"hunk:{state.path}:{n}", _code(state.path, hunk), order))
     return found
 
 
-def _indented(hunk: str) -> str:
-    return "\n".join("    " + flatten(line) for line in hunk.rstrip("\n").split("\n"))
+@lru_cache(maxsize=1024)
+def _code(path: str, hunk: str) -> str:
+    lines = "\n".join("    " + flatten(line) for line in hunk.rstrip("\n").split("\n"))
+    return f"{path}, as written:\n{lines}"
 
 
 def freed(c: Candidate) -> Candidate:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 _SEPARATOR = re.compile(r"&&|\|\||[;|\n]")
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=\S*$")
@@ -19,7 +20,8 @@ _MANY = frozenset(
 _RUNNERS = frozenset({"uv", "poetry", "bundle"})
 
 
-def programs(command: str) -> list[str]:
+@lru_cache(maxsize=2_048)
+def programs(command: str) -> tuple[str, ...]:
     """The programs of a command in order, as ``pytest``, ``git push`` or ``python -m pytest``."""
     found = []
     for part in _SEPARATOR.split(command[:2000]):
@@ -28,7 +30,7 @@ def programs(command: str) -> list[str]:
             del words[0]
         if words and words[0] not in _BESIDE:
             found.append(_named(words))
-    return found
+    return tuple(found)
 
 
 def _named(words: list[str]) -> str:

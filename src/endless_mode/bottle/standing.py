@@ -14,6 +14,8 @@ from endless_mode.model import ASKING, Digest, Todo
 #: How far back the packing and the checks look, in tool events and in messages.
 EVENTS_SEEN = 800
 MESSAGES_SEEN = 400
+#: Checks, and failures, told of.
+IN_HAND = 3
 #: A failure that many tool events ago is no longer work in hand.
 FAILURES_SEEN = 80
 #: How many of the newest pieces of code and names of a file are kept; older ones are never shown.
@@ -23,7 +25,7 @@ HUNKS_KEPT, SYMBOLS_KEPT = 4, 48
 _OVER = ("completed", "failed", "killed", "stopped")
 
 
-class FileState(Struct):
+class FileState(Struct, gc=False):
     """What happened to one file: lines added and removed, names touched, newest first."""
 
     path: str
@@ -37,7 +39,7 @@ class FileState(Struct):
     age: int = 0
 
 
-class Seen(Struct, frozen=True):
+class Seen(Struct, frozen=True, gc=False):
     """A tool event of interest with its age in events (0 = newest)."""
 
     age: int
@@ -61,6 +63,10 @@ class Standing(Struct):
     checks: list[Seen]
     failing: list[Seen]
     pending: list[Seen]
+
+    def in_hand(self) -> list[Seen]:
+        """The checks and failures that are told of in every closing part, newest first each."""
+        return [*self.checks[:IN_HAND], *self.failing[:IN_HAND]]
 
 
 def standing(db: sqlite3.Connection, session: SessionRow) -> Standing:

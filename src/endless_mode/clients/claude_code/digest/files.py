@@ -19,8 +19,8 @@ from endless_mode.clients.claude_code.digest.texts import (
 )
 from endless_mode.model import Digest, ToolEvent
 
-#: How many identifiers of a read file are kept, and in how much of it they are sought.
-SEEN, _SEEN_IN = 100, 12_000
+#: How many identifiers of a read text are kept, and in how many of its characters they are sought.
+SEEN, _SEEN_IN = 160, 16_000
 _NUMBER = re.compile(r"[ ]*(\d+)[→\t]")
 _IMAGES = wordset("png jpg jpeg gif webp bmp ico")
 
@@ -61,10 +61,9 @@ def read(event: ToolEvent) -> Digest:
     else:
         digest.outcome = count(body.count("\n") + 1, "line")
     digest.symbols = symbols.defined(path, body)
-    if symbols.known_source(path):
-        digest.seen = tokens.identifiers(body[:_SEEN_IN], digest.symbols, SEEN)
-        if not digest.symbols:
-            digest.names = digest.seen[:8]
+    digest.seen = tokens.identifiers(body[:_SEEN_IN], digest.symbols, SEEN)
+    if not digest.symbols and symbols.known_source(path):
+        digest.names = digest.seen[:8]
     return digest
 
 
