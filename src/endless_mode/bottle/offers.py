@@ -32,7 +32,7 @@ from endless_mode.observe.wording import inside
 #: newest argument weighs 0.28, so most changed files and a few commands come in whatever they name.
 CHANGED, RAN, DONE = 0.3, 0.4, 0.1
 #: Tool uses after which half of that is left: of a changed file, of anything else.
-CHANGED_FADES, DONE_FADES = 150, 10
+CHANGED_FADES, DONE_FADES = 400, 10
 #: How many tokens are offered singly, and how many more by the row, of which the late parts have room for many.
 NAMES_OFFERED, ROWS_OFFERED, IN_ROW = 900, 1_000, 16
 #: Characters of a command, of its outcome, and of a search's line.

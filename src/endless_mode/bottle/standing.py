@@ -12,7 +12,7 @@ from endless_mode.bottle.view import Done, Said, SessionRow, Told, digests, late
 from endless_mode.model import ASKING, Digest, Todo
 
 #: How far back the packing and the checks look, in tool events and in messages.
-EVENTS_SEEN = 800
+EVENTS_SEEN = 500
 MESSAGES_SEEN = 400
 #: Checks, and failures, told of.
 IN_HAND = 3
