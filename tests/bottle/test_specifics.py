@@ -60,3 +60,10 @@ def test_a_qualified_name_mentions_its_ends() -> None:
 
 def test_a_url_mentions_itself_alone() -> None:
     assert parts_of("http://localhost:3000/vault") == ("http://localhost:3000/vault",)
+
+
+def test_a_token_of_very_many_parts_is_taken_apart_at_its_ends_alone() -> None:
+    many = "/".join(f"d{n}" for n in range(60))
+    parts = parts_of(many)
+    assert len(parts) == 33 and "d59" in parts and "d58/d59" in parts and "d0" in parts
+    assert parts_of("a/" * 4_000 + "b.py") == ("a/" * 4_000 + "b.py",)

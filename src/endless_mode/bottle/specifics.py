@@ -23,6 +23,10 @@ _COMMON = frozenset("GitHub GitLab JavaScript TypeScript PostgreSQL GraphQL WebS
 _EITHER = re.compile(r"[A-Za-z]?[a-z-]+/[A-Za-z]?[a-z-]+|[A-Z]+/[A-Z]+")
 #: Escapes as code and patterns write them: a line break before a word, a dot that is meant.
 _ESCAPED = re.compile(r"\\n(?=[A-Z])|\\(?=\.)")
+#: Tokens that are longer are not taken apart.
+_WHOLE = 300
+#: How many ends, and how many beginnings, a token is taken apart into.
+_PARTS = 16
 #: Texts are looked at up to this length, from both ends.
 _WINDOW = 4000
 #: Texts longer than this are few, and few of them are remembered.
@@ -104,15 +108,15 @@ _mentioned = lru_cache(maxsize=4096)(_mentions)
 
 def parts_of(token: str) -> tuple[str, ...]:
     """A token and the parts of it that :func:`mentions` speaks of."""
-    return _with_parts(token) if "/" in token or "." in token else (token,)
+    return _with_parts(token) if ("/" in token or "." in token) and len(token) <= _WHOLE else (token,)
 
 
-@lru_cache(maxsize=16_384)
+@lru_cache(maxsize=8_192)
 def _with_parts(token: str) -> tuple[str, ...]:
     if "://" in token:
         return (token,)
     sign = "/" if "/" in token else "."
     parts = token.strip(sign).split(sign)
-    tails = [sign.join(parts[n:]) for n in range(len(parts))]
-    heads = [sign.join(parts[:n]) for n in range(1, len(parts))]
+    tails = [sign.join(parts[n:]) for n in range(max(0, len(parts) - _PARTS), len(parts))]
+    heads = [sign.join(parts[:n]) for n in range(1, min(len(parts), _PARTS + 1))]
     return tuple(dict.fromkeys((token, *tails, *heads)))
