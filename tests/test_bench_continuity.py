@@ -391,3 +391,31 @@ def test_the_reader_counts_like_the_manifest() -> None:
         queued = int(row[columns["queued prompts that are no user line"]])
         prompts = int(row[columns["genuine user messages"]])
         assert prompts <= kinds.count("user") <= prompts + queued, row[0]
+
+
+def test_what_cannot_be_read_is_left_out_and_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    whole = (Path(__file__).parents[1] / "demo" / "session.jsonl.gz").read_bytes()
+    (tmp_path / "whole.jsonl.gz").write_bytes(whole)
+    (tmp_path / "cut.jsonl.gz").write_bytes(whole[:2_000])
+    (tmp_path / "folder.jsonl").mkdir()
+    odd = [
+        '{"type":"user","message":1,"uuid":"a"}',
+        '{"type":"assistant","message":{"content":1,"usage":{"input_tokens":"x"}},"uuid":"b"}',
+        '{"type":"system","subtype":"compact_boundary","compactMetadata":"x","uuid":"c"}',
+    ]
+    (tmp_path / "odd.jsonl").write_text("\n".join(odd) + "\n")
+    assert main(["--transcripts", str(tmp_path), "--arms", "summary"]) == 0
+    told = capsys.readouterr().err
+    assert "cut.jsonl.gz is left out" in told and "folder.jsonl is left out" in told and "no MANIFEST.tsv" in told
+
+
+@pytest.mark.parametrize(
+    "options", [["--json", "/nowhere/x.json"], ["--losses", "/nowhere/x"], ["--chained", "-1"], ["--arms", "nosuch"]]
+)
+def test_what_cannot_be_meant_is_refused(options: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    try:
+        ended = main(["--transcripts", str(Path(__file__).parents[1] / "demo"), *options])
+    except SystemExit as stopped:
+        ended = int(str(stopped.code))
+    assert ended == 2
+    assert options[-1] in capsys.readouterr().err or "--chained" in options

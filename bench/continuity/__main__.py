@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import fnmatch
 import json
 import sys
 import time
@@ -44,7 +45,13 @@ def arguments(argv: list[str] | None = None) -> argparse.Namespace:
         metavar="NAME",
         help="whose losses (default: client + handoff, else the client)",
     )
-    return parser.parse_args(argv)
+    options = parser.parse_args(argv)
+    if options.chained < 0:
+        parser.error("--chained: a number from 0 on")
+    for file in (options.json, options.losses):
+        if file is not None and not file.parent.is_dir():
+            parser.error(f"{file}: there is no such folder")
+    return options
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -76,7 +83,16 @@ def main(argv: list[str] | None = None) -> int:
         lost = [row for result in results.values() for row in result.lost]
         options.losses.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in lost), encoding="utf-8")
     print(f"{time.monotonic() - began:.0f} s", file=sys.stderr)
-    return 0
+    return 2 if _unknown(options, {row.arm for result in results.values() for row in result.rows}) else 0
+
+
+def _unknown(options: argparse.Namespace, arms: set[str]) -> bool:
+    """Say which wanted arms there are none of."""
+    wished = [*(options.arms or ()), *([options.losses_arm] if options.losses_arm else ())]
+    unknown = [name for name in wished if arms and not fnmatch.filter(arms, name)]
+    for name in unknown:
+        print(f"no arm is called {name}; there are {', '.join(sorted(arms))}", file=sys.stderr)
+    return bool(unknown)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import fnmatch
 import json
+import sys
+import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,9 +47,16 @@ def sessions(folder: Path) -> Iterator[tuple[str, Session]]:
     if manifest.exists():
         rows = (line.split("\t") for line in manifest.read_text(encoding="utf-8").splitlines()[1:])
         origin = {row[0]: row[1] for row in rows if len(row) > 1}
+    else:
+        print(f"no MANIFEST.tsv in {folder}: each file counts as a repository, so none are joined", file=sys.stderr)
     for path in sorted([*folder.glob("*.jsonl"), *folder.glob("*.jsonl.gz")]):
         name = path.name.split(".jsonl")[0]
-        yield origin.get(path.name, name), parse(name, load(path))
+        try:
+            data = load(path)
+        except (OSError, EOFError, zlib.error) as error:
+            print(f"{path.name} is left out: {error}", file=sys.stderr)
+            continue
+        yield origin.get(path.name, name), parse(name, data)
 
 
 def chains(found: Sequence[tuple[str, Session]], count: int) -> Iterator[tuple[str, Session]]:

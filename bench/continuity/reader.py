@@ -160,8 +160,8 @@ def _events(d: Json, offset: int) -> Iterator[Event]:
     elif kind == "assistant":
         yield from _assistant(d, offset)
     elif kind == "system" and d.get("subtype") == "compact_boundary":
-        meta = d.get("compactMetadata") or {}
-        kept = (meta.get("preservedMessages") or {}).get("uuids") or ()
+        kept = _part(_part(d, "compactMetadata"), "preservedMessages").get("uuids")
+        kept = kept if isinstance(kept, list) else []
         yield Event("boundary", "", offset, str(d.get("uuid") or ""), preserved=tuple(map(str, kept)))
     elif kind == "attachment":
         yield from _attachment(d, offset)
@@ -193,7 +193,7 @@ def _user(d: Json, offset: int) -> Iterator[Event]:
         yield Event("summary", whole, offset, uuid)
     elif d.get("planContent"):
         yield Event("plan", str(d["planContent"]), offset, uuid)
-    elif results or d.get("isMeta") or (d.get("origin") or {}).get("kind") not in (None, "human"):
+    elif results or d.get("isMeta") or _part(d, "origin").get("kind") not in (None, "human"):
         yield Event("injected", whole, offset, uuid)
     else:
         own = "\n".join(t for t in (_NOTE.sub("", p).strip() for p in parts) if t)
@@ -202,11 +202,12 @@ def _user(d: Json, offset: int) -> Iterator[Event]:
 
 
 def _assistant(d: Json, offset: int) -> Iterator[Event]:
-    message = d.get("message") or {}
+    message = _part(d, "message")
     if message.get("model") == "<synthetic>" or d.get("isApiErrorMessage"):
         return
     uuid = str(d.get("uuid") or "")
-    for block in message.get("content") or ():
+    blocks = message.get("content")
+    for block in blocks if isinstance(blocks, list) else ():
         if not isinstance(block, dict):
             continue
         if block.get("type") == "text" and str(block.get("text") or "").strip():
@@ -225,13 +226,12 @@ def _assistant(d: Json, offset: int) -> Iterator[Event]:
 
 
 def _attachment(d: Json, offset: int) -> Iterator[Event]:
-    attachment = d.get("attachment") or {}
+    attachment = _part(d, "attachment")
     uuid = str(d.get("uuid") or "")
     if attachment.get("type") == "queued_command":
         text = "\n".join(texts(attachment.get("prompt")))
-        person = attachment.get("commandMode", "prompt") == "prompt" and (attachment.get("origin") or {}).get(
-            "kind"
-        ) in (None, "human")
+        human = _part(attachment, "origin").get("kind") in (None, "human")
+        person = attachment.get("commandMode", "prompt") == "prompt" and human
         if text.strip():
             yield Event("user" if person else "injected", text, offset, uuid)
     elif isinstance(attachment.get("content"), str):
@@ -266,17 +266,27 @@ def _slice(result: object) -> FileSlice | None:
     return FileSlice(
         str(found.get("filePath") or ""),
         found["content"],
-        int(found.get("startLine") or 1),
-        int(found.get("totalLines") or lines),
+        _number(found.get("startLine")) or 1,
+        _number(found.get("totalLines")) or lines,
     )
 
 
 def _usage(d: Json) -> int:
     if d.get("type") != "assistant":
         return 0
-    usage = (d.get("message") or {}).get("usage") or {}
+    usage = _part(_part(d, "message"), "usage")
     keys = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "output_tokens")
-    return sum(int(usage.get(k) or 0) for k in keys)
+    return sum(_number(usage.get(k)) for k in keys)
+
+
+def _part(value: Json, key: str) -> Json:
+    """An object within an object; an empty one when it is something else."""
+    found = value.get(key)
+    return found if isinstance(found, dict) else {}
+
+
+def _number(value: object) -> int:
+    return value if isinstance(value, int) else 0
 
 
 def _name_results(events: list[Event]) -> None:

@@ -126,3 +126,78 @@ def test_a_failure_older_than_the_last_edit_says_so(t: Transcript) -> None:
     failed(t, "./deploy.sh")
     edit(t)
     assert "- failed: `./deploy.sh` (before the last edits) → " in state(t)
+
+
+def test_an_interrupted_answer_is_none(t: Transcript) -> None:
+    t.prompt("fix it")
+    t.say("I'll look at the parser first.")
+    t.chained("user", message={"role": "user", "content": "[Request interrupted by user]"})
+    assert ", interrupted by the user): fix it" in state(t)
+
+
+def test_a_question_back_is_no_answer(t: Transcript) -> None:
+    t.prompt("fix it")
+    t.say("One thing first.")
+    t.call("AskUserQuestion", questions=[{"question": "Which parser?", "header": "Parser", "options": []}])
+    assert ", waits for the user's answer): fix it" in state(t)
+
+
+def test_a_plan_tells_how_many_requests_came_since(t: Transcript) -> None:
+    t.prompt("plan it")
+    t.result(t.call("ExitPlanMode", plan="# Plan\n\n## Step"), "User has approved your plan. You can now start coding.")
+    assert "Plan in force (" in state(t)
+    for n in range(2):
+        t.prompt(f"then {n}")
+    assert "Plan in force, 2 requests since (" in state(t)
+
+
+REFUSED = "The user doesn't want to proceed with this tool use. The tool use was rejected"
+
+
+def test_a_refused_command_was_not_run(t: Transcript) -> None:
+    t.prompt("clean up")
+    words = f"{REFUSED}. To tell you how to proceed, the user said:\nnever do that"
+    t.result(t.call("Bash", command="rm -rf build/output_dir"), words, error=True)
+    told = state(t)
+    assert "- refused `rm -rf build/output_dir`: never do that" in told
+    assert "Commands, newest first" not in told and "proceed" not in told
+
+
+def test_a_check_that_failed_behind_a_pipe_says_what_failed(t: Transcript) -> None:
+    t.prompt("fix it")
+    printed = "Saved working directory and index state WIP on main\n  ✘  1 [e2e] › login.spec.ts › signs in (2.1s)\n"
+    t.bash(
+        "git stash && pnpm test -- login.spec.ts | head -20", f"{printed}    Error: Key unwrapping failed\n  1 failed\n"
+    )
+    line = next(line for line in state(t).splitlines() if line.startswith("- `git stash"))
+    assert "Key unwrapping failed" in line.partition(" → ")[2]
+
+
+def test_what_was_cut_makes_no_names(t: Transcript) -> None:
+    t.prompt("write it")
+    body = "\n".join(f"value_{n} = compute_value({n})" for n in range(400))
+    t.result(t.call("Write", file_path="/tmp/long.py", content=body), "File created successfully")
+    told = state(t)
+    assert "characters" not in told
+    known = {f"value_{n}" for n in range(400)} | {"compute_value", "long.py", "/tmp/long.py"}
+    rows = [line.partition(": ")[2] for line in told.splitlines() if line.startswith(("Names: ", "Ids: "))]
+    assert {name for row in rows for name in row.split(", ")} <= known
+
+
+def test_very_many_answers_cost_no_more_each(t: Transcript) -> None:
+    t.prompt("ask me")
+    for n in range(400):
+        asked = {"question": f"Which one, {n}?", "header": "One", "options": []}
+        use = t.call("AskUserQuestion", questions=[asked])
+        answer = f'User has answered your questions: "{asked["question"]}"="the {n}th"'
+        block = {"tool_use_id": use, "type": "tool_result", "content": answer}
+        t.chained(
+            "user",
+            message={"role": "user", "content": [block]},
+            toolUseResult={"questions": [asked], "answers": {asked["question"]: f"the {n}th"}},
+        )
+    told = state(t).splitlines()
+    first = told.index("Decisions of the user, newest first:")
+    assert told[first + 1].endswith("the 399th")
+    shown = next(n for n, line in enumerate(told[first:]) if line.endswith("more in the bottle")) - 1
+    assert told[first + shown + 1] == f"- … {400 - shown} more in the bottle"

@@ -16,6 +16,7 @@ from endless_mode.bottle.session import render_session
 from endless_mode.errors import EndlessError
 from endless_mode.ingest import ingest_file
 from endless_mode.store import Store
+from tests.live.transcript import Transcript
 from tests.reader.files import FIXTURES
 from tests.reader.rows import rows
 from tests.reader.transcript import read_bytes
@@ -225,3 +226,17 @@ def test_the_same_store_gives_the_same_bytes(name: str) -> None:
         later = render_session(one.store, one.session, 10**12).data
         changed = [(a, b) for a, b in zip(first.split(b"\n"), later.split(b"\n"), strict=True) if a != b]
         assert len(changed) == 1 and b"rendered:" in changed[0][0]
+
+
+def test_the_directory_of_a_session_is_the_first_stated_however_it_is_read(tmp_path: Path) -> None:
+    t = Transcript(tmp_path / "s-1.jsonl", cwd="/home/dev/proj")
+    t.prompt("go")
+    t.bash("cd tests/e2e && ls", "x" * 3_000)
+    t.cwd = "/home/dev/proj/tests/e2e"
+    for n in range(20):
+        t.bash(f"ls {n}", "y" * 3_000)
+    for stretch in (1_000, 10_000, 1 << 20):
+        with Store.temporary() as store:
+            session = ingest_file(store, t.path, stretch=stretch).session
+            row = store.read(lambda db, s=session: db.execute("SELECT cwd FROM sessions WHERE id = ?", (s,)).fetchone())
+        assert row == ("/home/dev/proj",)

@@ -308,3 +308,40 @@ def test_what_is_put_together_from_clean_parts_is_cleaned() -> None:
             said = store.read(lambda db: db.execute("SELECT text FROM messages WHERE role = 'user'").fetchall())
     assert "Stop" in text and secret not in text
     assert secret not in str(said)
+
+
+SECRET = "aB3dE5fG7hJ9kL1mN3pQ5rS7tU9vW1xY3zA5"
+#: Outputs in which a secret only comes together when colours or line breaks go, and what must not be left of it.
+PUT_TOGETHER = {
+    "a colour in it": f"\x1b[35m.env\x1b[m\x1b[36m:\x1b[m3:GH=\x1b[01;31m\x1b[Kghp_\x1b[m\x1b[K{SECRET}",
+    "a line that is written over": f"x\rGH=\x1b[1mghp_\x1b[m{SECRET}",
+    "its name on the line above": f"Exit code 1\nError: api_key:\n{SECRET}",
+}
+
+
+@pytest.mark.parametrize("how", PUT_TOGETHER)
+@pytest.mark.parametrize("name", ["Bash", "Task", "WebFetch", "mcp__x__y"])
+def test_nothing_secret_is_put_together(how: str, name: str) -> None:
+    world = World()
+    world.typed("look")
+    given = {
+        "command": "grep -rn ghp_ .",
+        "description": "look",
+        "prompt": "look",
+        "url": "https://a.b/c",
+        "query": "x",
+    }
+    tool(name, given, PUT_TOGETHER[how], None, "Exit" in PUT_TOGETHER[how])(world)
+    world.said({"type": "text", "text": "found"})
+    text, disk = held(world)
+    assert SECRET not in text
+    assert f"ghp_{SECRET}".encode() not in disk and f"api_key: {SECRET}".encode() not in disk
+
+
+def test_what_a_cut_directory_makes_a_tag_takes_its_own_line_alone() -> None:
+    world = World()
+    world.typed("look")
+    tool("Bash", {"command": "echo '<pri/home/dev/proj/vate>hid'"}, "done")(world)
+    tool("Bash", {"command": "make all_targets"}, "done")(world)
+    text, _ = held(world)
+    assert "<private>" not in text and "make all_targets" in text.partition("## Where things stand")[2]

@@ -17,8 +17,8 @@ from endless_mode.bottle.need import NAMES, Candidate, Packer
 from endless_mode.bottle.offers import candidates, freed, hunks, weigh
 from endless_mode.bottle.predecessor import goes_on_from
 from endless_mode.bottle.rows import rows
-from endless_mode.bottle.short import units
-from endless_mode.bottle.specifics import mentions
+from endless_mode.bottle.short import units, within
+from endless_mode.bottle.specifics import mentions, parts_of
 from endless_mode.bottle.standing import MESSAGES_SEEN, Standing, standing
 from endless_mode.bottle.view import SessionRow
 
@@ -54,7 +54,7 @@ def closing(db: sqlite3.Connection, session: SessionRow) -> Closing:
     weights = weigh(told, session.cwd)
     fixed = "\n".join(part for part in (fixed_lines(told), goes_on_from(db, session)) if part)
     offered = candidates(told, session.cwd, weights)
-    packer = Packer(weights, mentions(fixed), freed)
+    packer = Packer(weights, (*mentions(fixed), *parts_of(session.cwd)), freed)
     packer.offer(offered)
     taken = packer.take(max(STATE_UNITS - units(fixed) - 150, 0))
     taken += packer.take(STATE_UNITS - units(_fit(fixed, taken)) - 40)
@@ -95,7 +95,7 @@ def _fit(fixed: str, taken: list[Candidate]) -> str:
     while True:
         text = "\n".join(part for part in (fixed, _sections(kept)) if part)
         if units(text) <= STATE_UNITS or not kept:
-            return text if units(text) <= STATE_UNITS else text[: STATE_UNITS // 2]
+            return within(text.split("\n"), STATE_UNITS)
         kept.pop()
 
 

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 from endless_mode.bottle.escape import flatten
-from endless_mode.bottle.short import both_ends, clock, cut, quote
+from endless_mode.bottle.short import both_ends, clock, cut, quote, units
 from endless_mode.bottle.standing import IN_HAND, Seen, Standing, asks
 from endless_mode.bottle.view import Said
 
+#: User messages that tell how far a request has come.
+_ENDS = ("interrupt", "answer", "approval", "refusal")
 _REQUEST, _ORIGINAL, _WORDS, _PLAN, _DECISIONS, _TODOS, _CHECKS = 700, 300, 500, 900, 1800, 800, 600
+
+#: So many decisions are looked at; more never fit.
+_DECIDED = 300
 
 
 def fixed_lines(told: Standing) -> str:
@@ -32,12 +39,16 @@ def fixed_lines(told: Standing) -> str:
 
 
 def _answered(told: Standing, request: Said) -> str:
-    """How far the last request has come: nothing said, work going on, or an answer at the end."""
-    spoken = next((s.offset for s in told.messages if s.role == "assistant"), -1)
+    """How far the last request has come: nothing said, work going on, broken off, a question back, or an answer."""
+    newest = next((s for s in told.messages if s.role == "assistant" or s.kind in _ENDS), request)
     worked = max((s.event.offset for s in told.events[:1]), default=-1)
-    if max(spoken, worked) < request.offset:
+    if max(newest.offset, worked) <= request.offset:
         return "not answered yet"
-    return "answered" if spoken >= worked else "being worked on"
+    if newest.kind == "interrupt" and newest.offset >= worked:
+        return "interrupted by the user"
+    if newest.kind in ("question", "plan") and any(s.digest.kind == newest.kind for s in told.pending):
+        return "waits for the user's answer"
+    return "answered" if newest.kind == "text" and newest.offset >= worked else "being worked on"
 
 
 def _plan(told: Standing) -> list[str]:
@@ -46,8 +57,10 @@ def _plan(told: Standing) -> list[str]:
         return []
     steps = [line.strip() for line in plan.text.split("\n") if line.lstrip().startswith("#")]
     heads = flatten(" / ".join(s.lstrip("# ") for s in steps)) or plan.text
+    later = sum(asks(s) for s in told.messages if s.offset > plan.offset)
+    since = f", {later} request{'s' if later > 1 else ''} since" if later else ""
     return [
-        f"Plan {_plan_state(told, plan)} ({clock(plan.at)}; whole in the bottle): {cut(quote(heads, _PLAN), _PLAN)}"
+        f"Plan {_plan_state(told, plan)}{since} ({clock(plan.at)}; whole in the bottle): {cut(quote(heads, _PLAN), _PLAN)}"
     ]
 
 
@@ -64,24 +77,39 @@ def _plan_state(told: Standing, plan: Said) -> str:
 
 def _decisions(told: Standing) -> list[str]:
     """Answers, refusals and approvals, newest first; questions are shortened when they do not all fit."""
+    decided = [pair for pair in _with_questions(told) if pair[0].kind in ("answer", "refusal")]
     for question_chars in (160, 60, 0):
-        lines = [
-            line for n, said in enumerate(told.messages) if (line := _decision(told.messages, n, said, question_chars))
-        ]
-        if sum(map(len, lines)) <= _DECISIONS:
+        lines = [_decision(told, said, question, question_chars) for said, question in islice(decided, _DECIDED)]
+        if sum(map(units, lines)) <= _DECISIONS:
             break
-    return ["Decisions of the user, newest first:", *_within(lines, _DECISIONS)] if lines else []
+    left_out = max(0, len(decided) - _DECIDED)
+    return ["Decisions of the user, newest first:", *_within(lines, _DECISIONS, left_out)] if lines else []
 
 
-def _decision(messages: list[Said], n: int, said: Said, question_chars: int) -> str:
-    if said.kind == "refusal":
-        return f"- refused: {quote(said.text, 400)}"
-    if said.kind != "answer":
-        return ""
+def _with_questions(told: Standing) -> list[tuple[Said, str]]:
+    """The messages, newest first, each with the question that was asked last before it."""
+    found: list[tuple[Said, str]] = []
+    question = ""
+    for said in reversed(told.messages):
+        found.append((said, question))
+        if said.kind == "question":
+            question = said.text
+    return found[::-1]
+
+
+def _decision(told: Standing, said: Said, question: str, question_chars: int) -> str:
     text = quote(said.text, 400)
-    question = next((s.text for s in messages[n + 1 :] if s.kind == "question"), "")
+    if said.kind == "refusal":
+        return f"- refused {_refused(told, said)}: {text}"
     asked = cut(flatten(question.split("\n", 1)[0]), question_chars) if question_chars else ""
     return f"- {asked} → {text}" if asked else f"- {text}"
+
+
+def _refused(told: Standing, said: Said) -> str:
+    """What it was that the user refused: the newest refused use before their words."""
+    denied = (s for s in told.events if s.event.status == "denied" and s.event.offset < said.offset)
+    found = next(denied, None)
+    return "a tool use" if found is None else cut(flatten(_brief(found)), 100)
 
 
 def _todos(told: Standing) -> list[str]:
@@ -98,14 +126,23 @@ def _work(told: Standing) -> list[str]:
         for s in told.running[:4]
     ]
     lines += [
-        f"- {cut(flatten(_brief(s)), 160)}{_stale(told, s)} → {cut(flatten(s.digest.outcome or s.digest.error or s.event.status), 140)}"
-        for s in told.checks[:IN_HAND]
+        f"- {cut(flatten(_brief(s)), 160)}{_stale(told, s)} → {cut(_ended(s), 140)}" for s in told.checks[:IN_HAND]
     ]
     lines += [
         f"- failed: {cut(flatten(_brief(s)), 160)}{_stale(told, s)} → {cut(flatten(s.digest.error or s.digest.outcome), 140)}"
         for s in told.failing[:IN_HAND]
     ]
     return ["Work in hand:", *_within(lines, _CHECKS)] if lines else []
+
+
+def _ended(check: Seen) -> str:
+    """How a check ended: what failed first, when anything did."""
+    digest = check.digest
+    failing = f"failing: {', '.join(digest.symbols[:3])}" if digest.symbols else ""
+    said = (
+        [digest.error or failing, digest.outcome] if digest.error or failing else [digest.outcome or check.event.status]
+    )
+    return flatten("; ".join(part for part in said if part))
 
 
 def _stale(told: Standing, check: Seen) -> str:
@@ -121,12 +158,13 @@ def _brief(seen: Seen) -> str:
     return f"`{' '.join(digest.command.split())}`" if digest.command else f"{digest.tool} {digest.target}"
 
 
-def _within(lines: list[str], budget: int) -> list[str]:
-    """As many lines as fit, and how many did not."""
+def _within(lines: list[str], budget: int, left_out: int = 0) -> list[str]:
+    """As many lines as fit (UTF-16 units), and how many did not, with those left out before."""
     kept: list[str] = []
-    for n, line in enumerate(lines):
-        budget -= len(line) + 1
+    for line in lines:
+        budget -= units(line) + 1
         if budget < 0:
-            return [*kept, f"- … {len(lines) - n} more in the bottle"]
+            break
         kept.append(line)
-    return kept
+    more = len(lines) - len(kept) + left_out
+    return [*kept, f"- … {more} more in the bottle"] if more else kept

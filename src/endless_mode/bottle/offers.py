@@ -117,6 +117,8 @@ def _event(seen: Seen, cwd: str) -> Candidate | None:
 
 def _line(digest: Digest, cwd: str) -> tuple[str, str, str]:
     """Section, key and text of what an event offers; empty for nothing."""
+    if digest.status == "denied":
+        return "", "", ""
     if digest.kind == "shell" and digest.command:
         command = flatten(" ".join(inside(digest.command, cwd).split()))
         shown = cut(command, COMMAND_SHOWN)

@@ -30,7 +30,7 @@ from endless_mode.bottle.predecessor import begins_with
 from endless_mode.bottle.render import Head, Rendered, Start, Written, write
 from endless_mode.bottle.view import SessionRow, cuts, first_request, is_spoken, last_request, load_session
 from endless_mode.collector import held_off
-from endless_mode.privacy import clean, is_clean
+from endless_mode.privacy import clean, clean_lines, is_clean
 from endless_mode.store import Store
 
 
@@ -83,7 +83,7 @@ def session_document(db: sqlite3.Connection, session: int, now: int | None = Non
         notes=[clean(note) for note in notes],
     )
     asked = None if request is None else clean(request.text)
-    return SessionDocument(db, at, header, [*before], asked, clean(closing(db, at).text))
+    return SessionDocument(db, at, header, [*before], asked, clean_lines(closing(db, at).text))
 
 
 def document(db: sqlite3.Connection, session: int, now: int | None = None) -> Document:

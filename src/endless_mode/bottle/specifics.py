@@ -21,8 +21,10 @@ _PLAIN = re.compile(r"\.?[A-Za-z]?[a-z-]+[./]?|[A-Z-]+[./]?|\d{1,2}|\d\d0|[\d.]{
 _COMMON = frozenset("GitHub GitLab JavaScript TypeScript PostgreSQL GraphQL WebSocket macOS /dev/null".split())
 #: Two plain words with a slash between them are no path.
 _EITHER = re.compile(r"[A-Za-z]?[a-z-]+/[A-Za-z]?[a-z-]+|[A-Z]+/[A-Z]+")
-#: Escapes as code and patterns write them: a line break before a word, a dot that is meant.
-_ESCAPED = re.compile(r"\\n(?=[A-Z])|\\(?=\.)")
+#: Escapes as code and patterns write them: white space before a word, a character by its number, a dot that is meant.
+_ESCAPED = re.compile(r"\\[ntr](?=[A-Z])|\\u[0-9a-fA-F]{4}|\\(?=\.)")
+#: What was shortened: how much is left out, and words that are cut.
+_SHORTENED = re.compile(r"… \d+ characters …|[\w~./@+-]*…[\w~./@+-]*")
 #: Tokens that are longer are not taken apart.
 _WHOLE = 300
 #: How many ends, and how many beginnings, a token is taken apart into.
@@ -42,7 +44,9 @@ def specifics(text: str) -> tuple[str, ...]:
 
 def _find(text: str) -> tuple[str, ...]:
     if "\\" in text:
-        text = _ESCAPED.sub(lambda found: " " if found[0] == "\\n" else "", text)
+        text = _ESCAPED.sub(lambda found: " " if len(found[0]) > 1 else "", text)
+    if "…" in text:
+        text = _SHORTENED.sub(" ", text)
     chunks: list[str] = []
     at = 0
     for url in _URL.finditer(text) if "://" in text else ():

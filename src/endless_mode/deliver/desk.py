@@ -35,6 +35,7 @@ from endless_mode.home import Home
 from endless_mode.observe.base import InlineObserver
 from endless_mode.observe.rules import RulesObserver
 from endless_mode.paths import client_of
+from endless_mode.privacy import clean_lines
 from endless_mode.settings import Settings
 from endless_mode.store import Store
 from endless_mode.store.trouble import needs_reopening
@@ -332,7 +333,7 @@ class Desk(Reading):
     def _state(self, at: SessionRow, bottle: Bottle | None) -> tuple[str, str]:
         """Where things stand and the current task, from a bottle that is up to date, else from the store."""
         if bottle is None:
-            return self.store.read(lambda db: (closing(db, at).state, task_of(db, at)))
+            return self.store.read(lambda db: (clean_lines(closing(db, at).state), task_of(db, at)))
         if bottle.kept or bottle.mode == MODE_RECONSTRUCTED:
             return closing_of(bottle), task_in(parse(bottle.text.whole()))
         return closing_of(bottle), self.store.read(lambda db: task_of(db, at))

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from endless_mode.bottle.closing import STATE_UNITS, part_heading
 from endless_mode.bottle.entries import MODE_RECONSTRUCTED
-from endless_mode.bottle.escape import CLOSING
+from endless_mode.bottle.escape import CLOSING, flatten
 from endless_mode.bottle.file import bottle_path, read_header
 from endless_mode.bottle.pages import MAX_TOKENS, Page, fits_one_read, pages, tail_pages
 from endless_mode.bottle.short import quote, units, within
@@ -179,13 +179,13 @@ def _opening(path: str, calls: list[str]) -> list[str]:
         return [
             "This session goes on. Its whole record is this file; read it where you need more than stands below:",
             "",
-            f"    {path}",
+            f"    {flatten(path)}",
             "",
         ]
     return [
         "Before doing anything else, Read this file and continue the session from where it ends:",
         "",
-        f"    {path}",
+        f"    {flatten(path)}",
         "",
         "These calls fit; make them as they are, in this order (what is needed next comes first):",
         "",

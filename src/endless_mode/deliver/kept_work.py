@@ -11,7 +11,7 @@ from endless_mode.bottle.closing import STATE_UNITS, closing
 from endless_mode.bottle.entries import Document, Entry, Happened, Line, Mark, Speech
 from endless_mode.bottle.short import within
 from endless_mode.bottle.view import happened, load_session
-from endless_mode.privacy import clean
+from endless_mode.privacy import clean, clean_lines
 
 #: Lines that stand once more in the closing part.
 _SHOWN = 25
@@ -32,7 +32,7 @@ def kept_work(db: sqlite3.Connection, session: int) -> Kept:
     for done in happened(db, at):
         text = f"{done.title} — {done.outcome}" if done.outcome else done.title
         lines.append((done.at, Line([str(done.id)] if done.id else [], clean(text or done.name))))
-    state = clean(closing(db, at).state).rstrip("\n")
+    state = clean_lines(closing(db, at).state).rstrip("\n")
     last = [f"- {f'[#{line.ids[0]}] ' if line.ids else ''}{line.text}" for _, line in reversed(lines[-_SHOWN:])]
     return Kept(
         lines, "\n".join([*([state] if state else []), "What was done last, newest first:", *last]), clean(at.cwd)

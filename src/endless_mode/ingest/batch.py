@@ -84,9 +84,12 @@ class Batch:
                 self._saw(item.ended_at)
                 self._events.add(item, self.prompts)
             case Fact():
-                self.facts[item.name] = item.value
                 if item.name == "cwd":
+                    # The session's directory is the first one stated; uses are observed from the present one.
+                    self.facts.setdefault("cwd", item.value)
                     self.cwd = item.value
+                else:
+                    self.facts[item.name] = item.value
             case Boundary():
                 self._db.execute(
                     _BOUNDARY,

@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 import msgspec
 
+from endless_mode.ingest.put_together import cleaned, suspicious
 from endless_mode.ingest.rows import OBSERVATION, observation_row, observe_again
 from endless_mode.model import Digest, Observation, Status, TaskReport, ToolEvent
 from endless_mode.observe.base import InlineObserver
@@ -71,6 +72,10 @@ class Events:
             if observer is not None
             else {}
         )
+        for key in suspicious(digests, seen):
+            digests[key] = cleaned(digests[key])
+            if observer is not None and key in seen:
+                seen[key] = cleaned(observer.observe(digests[key], events[key].cwd))
         known = self._known(list(events))
         ids = self._write(digests, known)
         fresh: list[tuple[object, ...]] = []
@@ -177,8 +182,9 @@ class Events:
         first = report.result.strip() or report.summary.strip()
         digest.outcome = " ".join(first.split())[:400]
         digest.excerpt = (report.summary + "\n" + report.result).strip()[:4000]
+        digest = cleaned(digest)
         if self._observer is not None:
-            observation = self._observer.observe(digest, cwd)
+            observation = cleaned(self._observer.observe(digest, cwd))
             made = self._observation(row[0], observation, turn, row[2], report.at)
             if not observe_again(self._db, made):
                 self._db.execute(OBSERVATION, made)

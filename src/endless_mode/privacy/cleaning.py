@@ -35,6 +35,13 @@ def clean(text: str) -> str:
     return _UNSETTLED
 
 
+def clean_lines(text: str) -> str:
+    """:func:`clean`, but line by line first: what has to go in one takes nothing of the next."""
+    if clean(text) is text:
+        return text
+    return clean("\n".join([clean(line) for line in text.split("\n")]))
+
+
 def _is_plain(text: str) -> bool:
     """Tell by its UTF-8 whether nothing in ``text`` can have to change; False where only a closer look can tell."""
     try:

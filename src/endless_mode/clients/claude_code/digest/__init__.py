@@ -70,6 +70,8 @@ TOOLS: dict[str, Describe] = {
     "ReadMcpResourceTool": other.resource,
 }
 
+#: Kinds whose names are those of the call, not of what came of it.
+_OF_THE_CALL = frozenset({"edit", "write", "question", "plan"})
 _PREFIX = re.compile(r"^(?:Error: |InputValidationError: )+")
 
 
@@ -97,6 +99,10 @@ def describe(event: ToolEvent) -> Digest:
         made.words = clip(text(event.words).strip(), 2_000)
         made.error = made.excerpt = ""
         made.exit_code = None
+        if made.kind not in _OF_THE_CALL:
+            # What the client says of a refusal is nobody's output.
+            made.outcome = ""
+            made.symbols, made.paths, made.names = [], [], []
     elif event.status == "failed" and not made.error and made.kind != "shell":
         made.error = _error(event)
     return made

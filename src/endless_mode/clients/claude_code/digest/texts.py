@@ -12,6 +12,7 @@ from typing import Any
 from endless_mode.clients.claude_code.detail import Detail, FileDetail, TaskDetail
 from endless_mode.cutting import first_space, last_space
 from endless_mode.model import ToolEvent
+from endless_mode.privacy import clean
 
 #: How much of the beginning and of the end of a long output is looked at (characters).
 HEAD = TAIL = 32_768
@@ -99,11 +100,12 @@ def plain(value: str, head: int = HEAD, tail: int = TAIL) -> str:
     """A terminal's output as a person would have seen it: no colours, overwritten parts of lines gone."""
     seen = window(value, head, tail)
     if "\x1b" in seen:
-        seen = _ANSI.sub("", seen)
+        # A secret with a colour in it was none before.
+        seen = clean(_ANSI.sub("", seen))
     if "\r" in seen:
         seen = seen.replace("\r\n", "\n")
         if "\r" in seen:
-            seen = "\n".join(line.rstrip("\r").rpartition("\r")[2] for line in seen.split("\n"))
+            seen = clean("\n".join(line.rstrip("\r").rpartition("\r")[2] for line in seen.split("\n")))
     return seen
 
 

@@ -55,6 +55,9 @@ _LONGEST = 240
 #: How many words verdicts are remembered of.
 _VERDICTS = 16_384
 
+#: White space as code writes it, before a word.
+_ESCAPED = re.compile(r"\\[ntr](?=[A-Z])")
+
 URL, PATH, HASH, ID, VERSION, IDENT = range(6)
 
 
@@ -173,7 +176,8 @@ _qualified = Names(r"[A-Za-z_]\w*+(?:\.[A-Za-z_]\w*+)*+", "._", "a-z0-9", _is_sp
 def identifiers(source: str, known: list[str], limit: int) -> list[str]:
     """Identifiers of a source text in order of appearance, qualified ones whole."""
     # Old clients number lines with an arrow; without it nearly every source is ASCII.
-    return _qualified(source.replace("→", " "), known, limit)
+    source = source.replace("→", " ")
+    return _qualified(_ESCAPED.sub(" ", source) if "\\" in source else source, known, limit)
 
 
 def _clock(word: str) -> bool:
