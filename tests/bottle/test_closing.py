@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from endless_mode.bottle.closing import PARTS, STATE_UNITS, Closing, closing
-from endless_mode.bottle.short import units
+from endless_mode.bottle.short import fit, units
 from endless_mode.bottle.view import load_session
 from endless_mode.ingest import ingest_file
 from endless_mode.store import Store
@@ -87,3 +87,9 @@ def test_the_same_session_gives_the_same_closing_part(t: Transcript) -> None:
     for n in range(40):
         t.bash(f"sed -n {n}p src/cart/file_{n}.py", f"def helperNumber{n}(): ...")
     assert closed(t) == closed(t)
+
+
+def test_a_text_that_fits_exactly_keeps_its_last_line() -> None:
+    assert fit("ab\ncd", 5) == "ab\ncd"
+    assert fit("ab\ncd", 4) == "ab"
+    assert fit("🙂\ncd", 4) == "🙂"

@@ -17,7 +17,7 @@ from endless_mode.bottle.need import NAMES, Candidate, Packer
 from endless_mode.bottle.offers import candidates, freed, hunks, weigh
 from endless_mode.bottle.predecessor import goes_on_from
 from endless_mode.bottle.rows import rows
-from endless_mode.bottle.short import units, within
+from endless_mode.bottle.short import fit, units
 from endless_mode.bottle.specifics import mentions, parts_of
 from endless_mode.bottle.standing import MESSAGES_SEEN, Standing, standing
 from endless_mode.bottle.view import SessionRow
@@ -95,7 +95,7 @@ def _fit(fixed: str, taken: list[Candidate]) -> str:
     while True:
         text = "\n".join(part for part in (fixed, _sections(kept)) if part)
         if units(text) <= STATE_UNITS or not kept:
-            return within(text.split("\n"), STATE_UNITS)
+            return fit(text, STATE_UNITS)
         kept.pop()
 
 

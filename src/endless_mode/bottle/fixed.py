@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import islice
 
 from endless_mode.bottle.escape import flatten
-from endless_mode.bottle.short import both_ends, clock, cut, quote, units
+from endless_mode.bottle.short import both_ends, clock, cut, fitting, quote, units
 from endless_mode.bottle.standing import IN_HAND, Seen, Standing, asks
 from endless_mode.bottle.view import Said
 
@@ -139,10 +139,8 @@ def _ended(check: Seen) -> str:
     """How a check ended: what failed first, when anything did."""
     digest = check.digest
     failing = f"failing: {', '.join(digest.symbols[:3])}" if digest.symbols else ""
-    said = (
-        [digest.error or failing, digest.outcome] if digest.error or failing else [digest.outcome or check.event.status]
-    )
-    return flatten("; ".join(part for part in said if part))
+    parts = (digest.error or failing, digest.outcome)
+    return flatten("; ".join(filter(None, parts)) or check.event.status)
 
 
 def _stale(told: Standing, check: Seen) -> str:
@@ -160,11 +158,6 @@ def _brief(seen: Seen) -> str:
 
 def _within(lines: list[str], budget: int, left_out: int = 0) -> list[str]:
     """As many lines as fit (UTF-16 units), and how many did not, with those left out before."""
-    kept: list[str] = []
-    for line in lines:
-        budget -= units(line) + 1
-        if budget < 0:
-            break
-        kept.append(line)
+    kept = fitting(lines, budget)
     more = len(lines) - len(kept) + left_out
     return [*kept, f"- … {more} more in the bottle"] if more else kept

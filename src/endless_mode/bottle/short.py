@@ -37,6 +37,16 @@ def units(text: str) -> int:
 
 
 def within(lines: Iterable[str], room: int) -> str:
+    """The lines that :func:`fitting` keeps, as one text."""
+    return "\n".join(fitting(lines, room))
+
+
+def fit(text: str, room: int) -> str:
+    """The text with whole lines dropped from its end until it has no more than so many UTF-16 units."""
+    return text if units(text) <= room else within(text.split("\n"), room)
+
+
+def fitting(lines: Iterable[str], room: int) -> list[str]:
     """As many of the first lines as fit into so many UTF-16 units, each with its line break."""
     kept: list[str] = []
     for line in lines:
@@ -44,4 +54,4 @@ def within(lines: Iterable[str], room: int) -> str:
         if room < 0:
             break
         kept.append(line)
-    return "\n".join(kept)
+    return kept

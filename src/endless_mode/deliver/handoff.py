@@ -17,7 +17,7 @@ from endless_mode.bottle.entries import MODE_RECONSTRUCTED
 from endless_mode.bottle.escape import CLOSING, flatten
 from endless_mode.bottle.file import bottle_path, read_header
 from endless_mode.bottle.pages import MAX_TOKENS, Page, fits_one_read, pages, tail_pages
-from endless_mode.bottle.short import quote, units, within
+from endless_mode.bottle.short import fit, quote, units
 from endless_mode.bottle.text import BottleText
 from endless_mode.bottle.view import SessionRow, last_request
 from endless_mode.bottle.write import Bottle
@@ -122,7 +122,7 @@ def compose(bottle: Bottle | None, state: str, task: str, budget: int, marker: s
     parts += [*_ALWAYS, "", f"Current task{done}: {task}", ""]
     head, foot = "\n".join(parts), f"\n\n({MARK}{marker})" if marker else ""
     room = min(STATE_UNITS, LIMIT - units(head) - units(foot) - units(CLOSING) - 2)
-    text = f"{head}\n{CLOSING}\n{_shortened(state, room)}{foot}"
+    text = f"{head}\n{CLOSING}\n{fit(state, room)}{foot}"
     assert units(text) <= LIMIT, "a handoff is never longer than its limit"
     return Handoff(text, plan, marker)
 
@@ -156,11 +156,6 @@ def last_bottle(directory: Path, session_id: str) -> Bottle | None:
 def closing_of(bottle: Bottle) -> str:
     """The state as it stands in a bottle."""
     return bottle.text.closing().partition(f"\n{part_heading(1)}")[0].strip()
-
-
-def _shortened(state: str, room: int) -> str:
-    """The state with whole lines dropped from its end until it fits."""
-    return state if units(state) <= room else within(state.split("\n"), room)
 
 
 def _call(path: str, page: Page) -> str:

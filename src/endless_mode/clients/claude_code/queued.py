@@ -57,8 +57,8 @@ class Queue:
             queued = Queued(f"@{offset}", queued.digest, is_wholly_private(text))
             if cleaned.strip():
                 yield Message(queued.key, offset, 0, "user", "queued", cleaned, ms_of(entry.timestamp))
-        elif text and not self._at.private:
-            yield from task_reports([text], entry, offset)
+        elif text:
+            yield from task_reports(self._at, [text], entry, offset)
         self._at.queue.append(queued)
 
     def _take(self, text: str) -> Queued | None:

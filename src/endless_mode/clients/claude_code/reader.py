@@ -169,7 +169,7 @@ class ClaudeCodeReader:
         if entry.isMeta:
             return
         if entry.origin and entry.origin.kind not in (None, "human"):
-            yield from self._reports(wording.texts(content), entry, offset)
+            yield from task_reports(self._at, wording.texts(content), entry, offset)
             return
         yield from self._user_text(entry, content, offset)
 
@@ -194,7 +194,7 @@ class ClaudeCodeReader:
             own = wording.typed_text(content)
             yield from self._said(entry, offset, "plan" if entry.planContent else "prompt", text, own=own)
         else:
-            yield from self._reports(wording.texts(content), entry, offset)
+            yield from task_reports(self._at, wording.texts(content), entry, offset)
 
     def _said(self, entry: Entry, offset: int, kind: MessageKind, text: str, own: str | None = None) -> Iterator[Item]:
         """A typed message, unless it is a second copy; settles the queue entry it came from.
@@ -263,13 +263,9 @@ class ClaudeCodeReader:
             if att.commandMode in (None, "prompt") and human and not prompt.lstrip().startswith(wording.ENVELOPES):
                 yield from self._said(entry, offset, "queued", prompt)
             else:
-                yield from self._reports([prompt], entry, offset)
+                yield from task_reports(self._at, [prompt], entry, offset)
         elif att.hookEvent in ("SessionStart", "UserPromptSubmit"):
             yield from self._proof(entry, offset)
-
-    def _reports(self, found: list[str], entry: Entry, offset: int) -> Iterator[Item]:
-        """What background tasks and agents report, unless it is of a private turn."""
-        return iter(()) if self._at.private else task_reports(found, entry, offset)
 
     def _proof(self, entry: Entry, offset: int) -> Iterator[Item]:
         att = entry.attachment

@@ -6,12 +6,15 @@ from collections.abc import Iterator
 
 from endless_mode.clients.claude_code import wording
 from endless_mode.clients.claude_code.entry import Entry, ms_of
+from endless_mode.clients.claude_code.state import State
 from endless_mode.model import Item, TaskReport
 from endless_mode.privacy import clean
 
 
-def task_reports(texts: list[str], entry: Entry, offset: int) -> Iterator[Item]:
-    """The reports among the texts of an entry."""
+def task_reports(at: State, texts: list[str], entry: Entry, offset: int) -> Iterator[Item]:
+    """The reports among the texts of an entry; those of a private turn stay out."""
+    if at.private:
+        return
     for index, text in enumerate(texts):
         fields = wording.notification(clean(text))
         if fields is None:
