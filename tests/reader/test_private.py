@@ -314,6 +314,8 @@ SECRET = "aB3dE5fG7hJ9kL1mN3pQ5rS7tU9vW1xY3zA5"
 #: Outputs in which a secret only comes together when colours or line breaks go, and what must not be left of it.
 PUT_TOGETHER = {
     "a colour in it": f"\x1b[35m.env\x1b[m\x1b[36m:\x1b[m3:GH=\x1b[01;31m\x1b[Kghp_\x1b[m\x1b[K{SECRET}",
+    # Where an excerpt is kept, but neither names nor the outcome are taken from.
+    "a colour in it, far inside": "a line\n" * 185 + f"GH=\x1b[1mghp_\x1b[m{SECRET}\n" + "a line\n" * 400,
     "a line that is written over": f"x\rGH=\x1b[1mghp_\x1b[m{SECRET}",
     "its name on the line above": f"Exit code 1\nError: api_key:\n{SECRET}",
 }
