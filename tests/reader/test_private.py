@@ -343,7 +343,7 @@ def test_nothing_secret_is_put_together(how: str, name: str) -> None:
 def test_what_a_cut_directory_makes_a_tag_takes_its_own_line_alone() -> None:
     world = World()
     world.typed("look")
-    tool("Bash", {"command": "make all_targets"}, "done")(world)  # stands below the next, which is newer
+    tool("Bash", {"command": "git fetch all_targets"}, "done")(world)  # stands below the next, which is newer
     tool("Bash", {"command": "echo '<pri/home/dev/proj/vate>hid'"}, "done")(world)
     text, _ = held(world)
-    assert "<private>" not in text and "make all_targets" in text.partition("## Where things stand")[2]
+    assert "<private>" not in text and "git fetch all_targets" in text.partition("## Where things stand")[2]
